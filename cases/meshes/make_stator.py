@@ -1,4 +1,5 @@
-"""One passage of a ring of 20 vanes, hexahedra: cases/meshes/stator.su2.xz. The vanes turn the flow by about 15 degrees.
+"""One passage of a ring of 20 vanes, hexahedra: cases/meshes/stator.su2.xz, and the same points as one block of a structured grid,
+stator.p3dfmt.xz with stator.nmf. The vanes turn the flow by about 15 degrees.
 
 Ahead of a vane and behind it the sides of the passage are periodic, turned by 18 degrees about the x axis; between them they are the
 vanes' own surfaces.
@@ -82,3 +83,22 @@ for name, faces in quads.items():
 here = os.path.dirname(os.path.abspath(__file__))
 with lzma.open(os.path.join(here, "stator.su2.xz"), "wt", preset=9) as packed:
     packed.write("\n".join(lines) + "\n")
+
+# Ranges of points: j, k on the faces 3 and 4 (i), k, i on 5 and 6 (j), i, j on 1 and 2 (k).
+first, last = AHEAD + 1, AHEAD + ALONG + 1
+rows = [
+    ("hub", f"1 1 1 {ni} 1 {nj}"),
+    ("tip", f"1 2 1 {ni} 1 {nj}"),
+    ("inlet", f"1 3 1 {nj} 1 {nk}"),
+    ("outlet", f"1 4 1 {nj} 1 {nk}"),
+    ("vane", f"1 5 1 {nk} {first} {last}"),
+    ("vane", f"1 6 1 {nk} {first} {last}"),
+]
+for ends in (f"1 {nk} 1 {first}", f"1 {nk} {last} {ni}"):
+    rows.append(("periodic", f"1 5 {ends} 1 6 {ends} FALSE"))
+with open(os.path.join(here, "stator.nmf"), "w") as file:
+    file.write(f"# The passage of make_stator.py\n1\n1 {ni} {nj} {nk}\n" + "".join(f"{a} {b}\n" for a, b in rows))
+with lzma.open(os.path.join(here, "stator.p3dfmt.xz"), "wt", preset=9) as packed:
+    packed.write(f"1\n{ni} {nj} {nk}\n")
+    for d in range(3):
+        packed.write("\n".join(f"{x[d]:.12g}" for x in nodes) + "\n")

@@ -26,7 +26,8 @@ pub struct GridSection {
     /// A built-in grid in the place of the files, for example `{ kind = "channel", cells = [96, 32], thickness = 0.1 }`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generate: Option<Generate>,
-    /// Pairs of markers that are joined, each one side of a block: what leaves through one comes in through the other.
+    /// Pairs of markers that are joined, each one side of a block: what leaves through one comes in through the other. One side is the other
+    /// moved by a translation or, where none does it, turned about an axis: both are found from the points.
     pub periodic: Vec<[String; 2]>,
     /// Cuts of blocks in two, one after another: block, axis (0 to 2), node. Ranks compute whole blocks.
     pub split: Vec<[usize; 3]>,

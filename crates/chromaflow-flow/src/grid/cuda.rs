@@ -11,10 +11,16 @@ kernel_record! {
     struct FillGhosts {
         pairs: u32, components: u32, cells: u64, by_cell: u32, copies: Read<[u32; 2]>, fields: Share<f64>,
     }
+
+    /// What `fill_turned_ghosts` takes.
+    struct FillTurnedGhosts {
+        count: u32, components: u32, cells: u64, by_cell: u32, copies: Read<u32>, matrices: Read<f64>,
+        fields: Share<f64>,
+    }
 }
 
 pub(crate) fn kernel_source() -> KernelSource {
-    KernelSource::new("exchange", include_str!("exchange.cu")).record::<FillGhosts>()
+    KernelSource::new("exchange", include_str!("exchange.cu")).records::<(FillGhosts, FillTurnedGhosts)>()
 }
 
 /// How components of the cells of all blocks lie in one array. Cells of a block lie as [`super::Cells`] has them, blocks one
@@ -29,11 +35,14 @@ pub enum FieldLayout {
 
 /// An [`Exchange`] on a device.
 ///
-/// **Launch shape**: a thread a value, 256 threads. **Twin**: [`Exchange::fill`].
+/// **Launch shape**: a thread a value, or a cell where sides are turned, 256 threads. **Twin**: [`Exchange::fill_states`].
 pub struct ExchangeCuda {
-    kernel: Kernel,
+    kernels: [Kernel; 2],
     /// Ghost cell, cell.
     pairs: DeviceBuffer<u32>,
+    /// Ghost cell, cell, number of the matrix; the matrices.
+    turned: DeviceBuffer<u32>,
+    matrices: DeviceBuffer<f64>,
     cells: usize,
 }
 
@@ -50,25 +59,29 @@ impl ExchangeCuda {
         cells: usize,
     ) -> Result<Self, GpuError> {
         let pairs: Vec<u32> = exchange.pairs(first).flatten().collect();
+        let turned: Vec<u32> = exchange.turned(first).flatten().collect();
+        let module = stream.gpu().module(&kernel_source())?;
         Ok(Self {
-            kernel: stream.gpu().module(&kernel_source())?.kernel("fill_ghosts")?,
+            kernels: [module.kernel("fill_ghosts")?, module.kernel("fill_turned_ghosts")?],
             pairs: stream.upload(&pairs)?,
+            turned: stream.upload(&turned)?,
+            matrices: stream.upload(exchange.matrices().as_flattened().as_flattened())?,
             cells,
         })
     }
 
     /// Whether there is nothing to copy.
     pub fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
+        self.pairs.is_empty() && self.turned.is_empty()
     }
 
-    /// Enqueues the copies.
+    /// Enqueues the copies of states, whose components 1 to 3 are a vector.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
     ///
     /// # Panics
-    /// When `fields` does not have `components` of these entries.
+    /// When `fields` does not have `components` of these entries, or sides are turned and there are fewer than four.
     pub fn fill(
         &self,
         stream: &Stream,
@@ -77,43 +90,55 @@ impl ExchangeCuda {
         layout: FieldLayout,
     ) -> Result<(), GpuError> {
         assert_eq!(fields.len(), components * self.cells, "components of all cells and ghosts");
-        if self.is_empty() {
-            return Ok(());
+        let by_cell = u32::from(layout == FieldLayout::Cells);
+        let (pairs, turned) = (self.pairs.len() / 2, self.turned.len() / 3);
+        if pairs > 0 {
+            let launch = self.kernels[0].launch((pairs * components).div_ceil(256), 256);
+            // SAFETY: both cells of each pair are below `cells`; no pair reads what another writes.
+            unsafe {
+                launch
+                    .record(&kernel_arguments! { FillGhosts {
+                        pairs: pairs as u32, components: components as u32, cells: self.cells as u64, by_cell,
+                        copies: &self.pairs, fields: &*fields,
+                    } })
+                    .enqueue(stream)?;
+            }
         }
-        let pairs = self.pairs.len() / 2;
-        let launch = self.kernel.launch((pairs * components).div_ceil(256), 256);
-        // SAFETY: both cells of each pair are below `cells`; no pair reads what another writes.
-        Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { FillGhosts {
-                    pairs: pairs as u32, components: components as u32, cells: self.cells as u64,
-                    by_cell: u32::from(layout == FieldLayout::Cells), copies: &self.pairs, fields: &*fields,
-                } })
-                .enqueue(stream)
-        }?)
+        if turned > 0 {
+            assert!(components >= 4, "states with a vector");
+            let launch = self.kernels[1].launch(turned.div_ceil(256), 256);
+            // SAFETY: as above; matrices have the numbers of these pairs.
+            unsafe {
+                launch
+                    .record(&kernel_arguments! { FillTurnedGhosts {
+                        count: turned as u32, components: components as u32, cells: self.cells as u64, by_cell,
+                        copies: &self.turned, matrices: &self.matrices, fields: &*fields,
+                    } })
+                    .enqueue(stream)?;
+            }
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Grid;
     use super::super::generate::BoxGrid;
     use super::*;
 
-    #[test]
-    fn cuda_copies_are_the_cpus() {
+    /// Copies of a grid on a device beside those on the CPU.
+    fn compared(grid: &Grid, components: usize) {
         let Some(gpu) = crate::testgpu::gpu() else { return };
         let stream = gpu.stream().unwrap();
-        let grid = BoxGrid { cells: [7, 5, 4], size: [1.0; 3], wave: 0.05 }.grid();
-        let grid =
-            grid.split(0, 0, 3).unwrap().split(0, 1, 2).unwrap().reorient(1, [2, 0, 1], [true, false, true]);
-        let exchange = Exchange::new(&grid);
-        let (first, cells, components) = (exchange.first_cells(), exchange.cells(), 3);
+        let exchange = Exchange::new(grid);
+        let (first, cells) = (exchange.first_cells(), exchange.cells());
         let value = |c: usize, cell: usize| (c * cells + cell) as f64;
         let ends = first.iter().copied().skip(1).chain([cells]);
         let mut fields: Vec<Vec<f64>> = (first.iter().zip(ends))
             .map(|(&a, b)| (0..components).flat_map(|c| (a..b).map(move |i| value(c, i))).collect())
             .collect();
-        exchange.fill(&mut fields, components);
+        exchange.fill_states(&mut fields, components);
         let there = ExchangeCuda::new(&stream, &exchange, &first, cells).unwrap();
         for layout in [FieldLayout::Components, FieldLayout::Cells] {
             let at = |c: usize, cell: usize| match layout {
@@ -129,12 +154,33 @@ mod tests {
             let mut device = stream.upload(&flat).unwrap();
             there.fill(&stream, &mut device, components, layout).unwrap();
             let found = device.download().unwrap();
+            // Three products, each of a number of this size.
+            let allowed = if exchange.matrices().is_empty() { 0.0 } else { 1e-15 * flat.len() as f64 };
             for (&start, field) in first.iter().zip(&fields) {
                 let len = field.len() / components;
                 for (i, expected) in field.iter().enumerate() {
-                    assert_eq!(found[at(i / len, start + i % len)], *expected, "{layout:?}");
+                    let found = found[at(i / len, start + i % len)];
+                    assert!((found - expected).abs() <= allowed, "{layout:?}: {found}, {expected}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn cuda_copies_are_the_cpus() {
+        let grid = BoxGrid { cells: [7, 5, 4], size: [1.0; 3], wave: 0.05 }.grid();
+        let grid =
+            grid.split(0, 0, 3).unwrap().split(0, 1, 2).unwrap().reorient(1, [2, 0, 1], [true, false, true]);
+        compared(&grid, 5);
+    }
+
+    /// A sector of a ring, two cells wide: its second ghosts are turned twice.
+    #[test]
+    fn cuda_small_turned_copies_are_the_cpus() {
+        let grid = crate::testmesh::sector([5, 2, 4], 9).periodic("ymin", "ymax").unwrap();
+        let grid = grid.split(0, 0, 2).unwrap().reorient(1, [2, 0, 1], [true, false, true]);
+        for components in [4, 5, 7] {
+            compared(&grid, components);
         }
     }
 }

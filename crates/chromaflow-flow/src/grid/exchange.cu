@@ -14,3 +14,20 @@ fill_ghosts(FillGhosts) {
     else
         fields[c * cells + copy.x] = fields[c * cells + copy.y];
 }
+// Ghost cells whose vector, components 1 to 3, is turned: {ghost, cell, number of the matrix}. A thread a cell.
+extern "C" __global__ void __launch_bounds__(256)
+fill_turned_ghosts(FillTurnedGhosts) {
+    const u32 i = blockIdx.x * 256 + threadIdx.x;
+    if (i >= count) return;
+    const u32* copy = copies + 3 * (u64)i;
+    const double* m = matrices + 9 * copy[2];
+    const u64 step = by_cell ? 1 : cells;
+    const double* from = fields + (by_cell ? (u64)copy[1] * components : copy[1]);
+    double* to = fields + (by_cell ? (u64)copy[0] * components : copy[0]);
+    const double v[3] = {from[step], from[2 * step], from[3 * step]};
+    for (u32 c = 0; c < components; c++) {
+        const bool turns = c >= 1 && c <= 3;
+        const double* row = m + (turns ? 3 * (c - 1) : 0);
+        to[c * step] = turns ? row[0] * v[0] + row[1] * v[1] + row[2] * v[2] : from[c * step];
+    }
+}

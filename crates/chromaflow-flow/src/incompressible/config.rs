@@ -4,6 +4,8 @@
 //! unit the boundary conditions and the viscosity share.
 
 use crate::config::{Cfl, Time};
+use crate::march::{FlowError, keeps, not_turned};
+use crate::mesh::periodic::Rotation;
 use chromaflow::factor::structured_ilu::StructuredIluOptions;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,6 +28,33 @@ pub struct Config {
     pub time: Time,
     /// How forces are made into coefficients.
     pub reference: Reference,
+}
+
+impl Config {
+    /// Refuses what is not the same in every sector of a grid whose periodic sides are turned. Values by place are those of the grid's own
+    /// sector.
+    pub(super) fn check_turned(&self, rotation: &Rotation) -> Result<(), FlowError> {
+        let of = |what: &str, name: &str, vector: &[f64]| match *vector {
+            [u, v, w, ..] => keeps(rotation, || format!("the {what} {:?} of `{name}`", [u, v, w]), [u, v, w]),
+            _ => Ok(()),
+        };
+        for (name, boundary) in &self.boundaries {
+            match boundary {
+                Boundary::Wall { velocity, .. } => of("velocity", name, velocity)?,
+                Boundary::Inflow(Given::Same(values)) => of("velocity", name, values)?,
+                Boundary::Farfield(state) => of("velocity", name, state.get(1..).unwrap_or_default())?,
+                Boundary::Inflow(Given::By(_)) | Boundary::Outflow { .. } | Boundary::Symmetry => {}
+            }
+        }
+        for scalar in &self.fluid.scalars {
+            of("buoyancy", &scalar.name, &scalar.buoyancy)?;
+        }
+        if self.space.limited {
+            let what = "the limiter of components, `limited`,".to_owned();
+            return Err(not_turned(rotation, what, "leave it out"));
+        }
+        Ok(())
+    }
 }
 
 /// The fluid.

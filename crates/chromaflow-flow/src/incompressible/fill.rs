@@ -193,7 +193,7 @@ pub(super) fn fill(team: &Team, space: &Space, fluid: &Fluid, fields: &[Vec<f64>
             dispatch(isa, FillTask { space, fields, fluid, rows, diag, lower, upper });
         });
     }
-    system.fold();
+    system.join();
     for patch in &space.patches {
         add_boundary(space, fluid, patch, fields, &mut system.blocks[patch.block].diag);
     }

@@ -59,7 +59,7 @@ pub(super) fn fill_boundary(space: &Space, fluid: &Fluid, fields: &mut [Vec<f64>
 
 /// Ghost cells beyond interfaces, and on edges between two boundaries. Edges are needed on skewed grids only.
 pub(super) fn exchange(space: &Space, n: usize, fields: &mut [Vec<f64>]) {
-    space.exchange.fill(fields, n);
+    space.exchange.fill_states(fields, n);
     if space.skewed {
         for (block, field) in space.blocks.iter().zip(fields) {
             for component in field.chunks_mut(block.cells.len()) {

@@ -26,6 +26,8 @@ pub struct IncompressibleSystem {
     pub(super) team: Arc<Team>,
     pub(super) config: Config,
     pub(super) space: Space,
+    /// A place on the axis of turned sides, and the axis.
+    pub(super) turns_about: Option<[[f64; 3]; 2]>,
     /// Unknowns a cell.
     pub(super) n: usize,
     /// State of each block: components one after another, with ghosts.
@@ -111,6 +113,7 @@ impl Solver {
         let mut system = IncompressibleSystem {
             team,
             n,
+            turns_about: grid.rotation().map(|rotation| [rotation.point, rotation.axis]),
             last_good: fields.clone(),
             fields,
             levels: [Vec::new(), Vec::new()],

@@ -140,7 +140,7 @@ impl IncompressibleSystem {
             center: reference.center,
             lift_y: reference.lift[1].abs() > reference.lift[2].abs(),
             pressure: 0.0,
-            turns_about: None,
+            turns_about: self.turns_about,
         }
     }
 }

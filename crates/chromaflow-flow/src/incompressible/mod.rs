@@ -61,6 +61,8 @@ mod space;
 mod system;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod turned_tests;
 
 pub use config::{Boundary, Config, Function, Given, Scalar, WallScalar};
 #[cfg(feature = "cuda")]

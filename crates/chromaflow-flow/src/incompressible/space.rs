@@ -128,6 +128,9 @@ impl Space {
                 });
             }
         }
+        if let Some(rotation) = grid.rotation() {
+            config.check_turned(&rotation)?;
+        }
         let over = over_ranks::blocks_of(grid, ranks)?;
         let (numbers, exchange): (Vec<usize>, _) = match &over {
             None => ((0..grid.blocks.len()).collect(), BlockExchange::new(grid)),
@@ -416,8 +419,9 @@ fn links(blocks: &[Block], exchange: &BlockExchange, axes: &[usize]) -> Vec<Link
     let count = blocks.last().map_or(0, |b| b.rows().end);
     rows.push((count as u32..(count + exchange.count()) as u32).collect());
     Exchange::fill(exchange, &mut rows, 1);
+    let turns = exchange.turns();
     let mut links = Vec::new();
-    for (block, rows) in blocks.iter().zip(&rows) {
+    for (number, (block, rows)) in blocks.iter().zip(&rows).enumerate() {
         let count = block.cells.count.map(|n| n as isize);
         for row in block.rows() {
             let at = block.at(row);
@@ -427,7 +431,8 @@ fn links(blocks: &[Block], exchange: &BlockExchange, axes: &[usize]) -> Vec<Link
                 for (side, outermost, neighbor) in [(0, 0, at - step), (1, count[d] - 1, at + step)] {
                     if cell[d] == outermost && rows[neighbor] != NONE {
                         let (row, face) = (row as u32, (2 * d + side) as u8);
-                        links.push(Link { row, face, other: rows[neighbor] });
+                        let turn = turns.get(number).map_or(0, |turns| turns[neighbor]);
+                        links.push(Link { row, face, turn, other: rows[neighbor] });
                     }
                 }
             }

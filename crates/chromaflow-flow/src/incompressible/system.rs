@@ -1,6 +1,8 @@
 //! The linear system: a 7-point stencil for each block, and what couples blocks.
 
 use super::space::Space;
+use crate::march::turn_columns;
+use crate::mesh::periodic::Matrix;
 use chromaflow::factor::structured_ilu::StencilMatrix;
 use chromaflow::sparse::ShapeError;
 use chromaflow::{BlockCsr, BlockPattern};
@@ -13,6 +15,8 @@ pub(super) struct Link {
     pub row: u32,
     /// i-, i+, j-, ...
     pub face: u8,
+    /// One and the number of the matrix that turns the neighbor's velocity, 0 where none does.
+    pub turn: u8,
     pub other: u32,
 }
 
@@ -24,7 +28,8 @@ pub(super) struct System {
     pub blocks: Vec<StencilMatrix>,
     pub links: Vec<Link>,
     /// Faces whose neighbor is the cell itself: their blocks are added to the diagonal.
-    pub folds: Vec<(u32, u8)>,
+    pub folds: Vec<Link>,
+    pub matrices: Vec<Matrix>,
 }
 
 impl System {
@@ -32,8 +37,8 @@ impl System {
         let blocks = space.blocks.iter().map(|b| StencilMatrix::zeroed(b.cells.count, n));
         let first = space.blocks.iter().map(|b| b.first_row).chain([space.rows]).collect();
         let (folds, links) = space.links.iter().partition::<Vec<Link>, _>(|l| l.row == l.other);
-        let folds = folds.into_iter().map(|l| (l.row, l.face)).collect();
-        Ok(Self { n, first, blocks: blocks.collect::<Result<_, _>>()?, links, folds })
+        let matrices = space.exchange.matrices().to_vec();
+        Ok(Self { n, first, blocks: blocks.collect::<Result<_, _>>()?, links, folds, matrices })
     }
 
     /// Bytes of all blocks.
@@ -57,10 +62,21 @@ impl System {
         }
     }
 
-    /// Adds couplings of cells with themselves to the diagonal.
-    pub fn fold(&mut self) {
+    /// Turns the couplings with cells that have other axes, and adds those of cells with themselves to the diagonal.
+    pub fn join(&mut self) {
         let q = self.n * self.n;
-        for &(row, face) in &self.folds {
+        for &Link { row, face, turn, .. } in self.links.iter().chain(&self.folds).filter(|link| link.turn > 0)
+        {
+            let (block, cell) = self.place(row as usize);
+            let (d, at) = (usize::from(face) / 2, &mut self.blocks[block]);
+            let coupling = if face.is_multiple_of(2) {
+                &mut at.lower[(3 * cell + 2 - d) * q..][..q]
+            } else {
+                &mut at.upper[(3 * cell + d) * q..][..q]
+            };
+            turn_columns(coupling, self.n, &self.matrices[usize::from(turn) - 1]);
+        }
+        for &Link { row, face, .. } in &self.folds {
             let (block, cell) = self.place(row as usize);
             let own = self.coupling((block, cell), face).to_vec();
             for (d, o) in self.blocks[block].diag[cell * q..][..q].iter_mut().zip(own) {

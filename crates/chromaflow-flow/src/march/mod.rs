@@ -31,6 +31,7 @@ mod spread;
 mod system;
 #[cfg(test)]
 mod toy;
+mod turned;
 mod update;
 
 pub use control::{CourantControl, Rejection, Rejections, StepControl};
@@ -48,6 +49,7 @@ pub use share::{linear_share, next_cfl_share, pressure_margin, velocity_share};
 pub use spread::Spread;
 pub(crate) use system::Device;
 pub use system::{Advanced, Bdf, Host, Measured, Moment, System, WallSums};
+pub(crate) use turned::{check_turned, keeps, not_turned, turn_columns};
 pub(crate) use update::update_share;
 
 use crate::config::Time;

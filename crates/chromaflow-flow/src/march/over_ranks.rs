@@ -81,6 +81,11 @@ impl<S: Host> March<S> {
 pub(crate) fn blocks_of(grid: &Grid, ranks: Option<&Ranks>) -> Result<Option<BlockRanks>, FlowError> {
     let Some(ranks) = ranks else { return Ok(None) };
     let (blocks, size) = (grid.blocks.len(), ranks.ranks.size());
+    if size > 1 && grid.rotation().is_some() {
+        // Fluxes through turned sides are joined from both.
+        let what = "a grid with sides that are turned about an axis".to_owned();
+        return Err(FlowError::NotOverRanks { what, remedy: "give the sector as a mesh" });
+    }
     if blocks < size {
         return Err(FlowError::FewBlocks { blocks, ranks: size });
     }

@@ -194,16 +194,42 @@ impl BlockExchange {
     /// # Panics
     /// When an array has another length.
     pub fn fill<T: Pod, A: AsMut<[T]> + AsRef<[T]>>(&self, fields: &mut [A], components: usize) {
-        if self.between.is_none() {
-            return self.copies.fill(fields, components);
-        }
-        let mut others = self.received(components, |block, cell, c| {
-            let field = fields[block].as_ref();
-            field[c * (field.len() / components) + cell]
-        });
+        self.with_others(fields, components, |all| self.copies.fill(all, components));
+    }
+
+    /// As [`Exchange::fill_states`].
+    ///
+    /// # Panics
+    /// As [`Self::fill`].
+    pub fn fill_states<A: AsMut<[f64]> + AsRef<[f64]>>(&self, fields: &mut [A], components: usize) {
+        self.with_others(fields, components, |all| self.copies.fill_states(all, components));
+    }
+
+    /// As [`Exchange::fill_rows`].
+    ///
+    /// # Panics
+    /// As [`Self::fill`].
+    pub fn fill_rows<A: AsMut<[[f64; 5]]> + AsRef<[[f64; 5]]>>(&self, fields: &mut [A]) {
+        self.with_others(fields, 1, |all| self.copies.fill_rows(all));
+    }
+
+    /// Has `copy` fill the fields, with what comes from other ranks behind them.
+    fn with_others<T: Pod, A: AsMut<[T]> + AsRef<[T]>>(
+        &self,
+        fields: &mut [A],
+        components: usize,
+        copy: impl FnOnce(&mut [&mut [T]]),
+    ) {
+        let mut others = match self.between {
+            None => Vec::new(),
+            Some(_) => self.received(components, |block, cell, c| {
+                let field = fields[block].as_ref();
+                field[c * (field.len() / components) + cell]
+            }),
+        };
         let own = fields.iter_mut().map(AsMut::as_mut);
-        let mut all: Vec<&mut [T]> = own.chain([&mut others[..]]).collect();
-        self.copies.fill(&mut all, components);
+        let mut all: Vec<&mut [T]> = own.chain(self.between.is_some().then_some(&mut others[..])).collect();
+        copy(&mut all);
     }
 
     /// What other ranks have in the cells that ghosts here take values from: `value` gives a component of a cell of one of this rank's

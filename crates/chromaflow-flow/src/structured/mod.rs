@@ -35,6 +35,7 @@ mod ssor;
 #[cfg(test)]
 mod tests;
 mod turbulence;
+mod turned;
 mod waves;
 
 pub use crate::march::PartTime;
@@ -68,6 +69,7 @@ use residual::Physics;
 use ssor::Ssor;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use turned::TurnedFace;
 
 /// A solver for one grid and one set-up, with its state.
 pub type StructuredSolver = March<StructuredSystem>;
@@ -86,6 +88,8 @@ pub struct StructuredSystem {
     exchange: BlockExchange,
     /// Where there are ranks, which blocks are this one's: those of `blocks`, and the patches on them.
     over: Option<Over>,
+    /// Faces that see one another in other axes, where these show.
+    turned: Vec<TurnedFace>,
     lines: LineSolver,
     ssor: Ssor,
     /// None where steps are plain ones.
@@ -238,7 +242,7 @@ impl StructuredSystem {
             }
             if !self.exchange.is_empty() {
                 let mut fields: Vec<&mut [f64]> = self.blocks.iter_mut().map(|b| &mut b.w[..]).collect();
-                self.exchange.fill(&mut fields, 5);
+                self.exchange.fill_states(&mut fields, 5);
             }
         }
     }
@@ -252,6 +256,9 @@ impl StructuredSystem {
         }
         for block in &mut self.blocks {
             residual::residual(&self.team, &self.physics, block);
+        }
+        if !self.turned.is_empty() {
+            self.join_turned_fluxes();
         }
         let mut walls = Vec::new();
         let scale = &self.scale;

@@ -9,6 +9,7 @@ use super::over_ranks::Over;
 use super::residual::Physics;
 use super::ssor::Ssor;
 use super::turbulence::{Eddies, GridSa};
+use super::turned::turned_faces;
 use super::{StructuredSolver, StructuredSystem};
 use crate::bc::ConditionKind;
 use crate::config::{Boundary, Equations, Nonlinear};
@@ -17,8 +18,9 @@ use crate::gas::{Gas, temperature};
 use crate::grid::{Block, Cells, Grid, Interface, Metrics, Patch, Side};
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
-use crate::march::{FlowError, Host, Times, over_ranks as ranks};
+use crate::march::{FlowError, Host, Times, check_turned, over_ranks as ranks};
 use crate::mesh::Planar;
+use crate::mesh::periodic::product;
 use crate::ranks::{BlockExchange, BlockRanks, Ranks};
 use crate::residual::flux_size;
 use chromaflow_comm::Op;
@@ -143,6 +145,7 @@ impl StructuredSolver {
             Nonlinear::DefectCorrection => (None, control.factored()),
         };
         let mut system = StructuredSystem {
+            turned: turned_faces(&grid, &blocks, physics.scheme),
             exchange,
             over,
             newton,
@@ -225,7 +228,15 @@ pub(super) fn start(
     let lift_y = config.reference.lift_axis.map_or(planar_lift, |axis| axis == 1);
     let axis = if lift_y { 1 } else { 2 };
     let stream = config.freestream;
-    let free = stream.primitive(gas, axis);
+    let mut free = stream.primitive(gas, axis);
+    let rotation = grid.rotation();
+    if let Some(rotation) = &rotation {
+        let far = config.boundaries.values().any(|boundary| *boundary == Boundary::Farfield);
+        check_turned(rotation, far.then(|| stream.direction(axis)), &config.boundaries)?;
+        // The start of a flow that repeats around the axis.
+        let along = product(&rotation.along(), [free[1], free[2], free[3]]);
+        free[1..4].copy_from_slice(&along);
+    }
     let depth = plane.map_or(1.0, |(_, depth)| depth);
     let scale = ForceScale {
         drag: stream.direction(axis),
@@ -235,7 +246,7 @@ pub(super) fn start(
         center: config.reference.moment_center,
         lift_y,
         pressure: free[4],
-        turns_about: None,
+        turns_about: rotation.map(|rotation| [rotation.point, rotation.axis]),
     };
     Ok(Start { grid, config, metrics, gas, free, scale, depth, over })
 }
@@ -243,6 +254,10 @@ pub(super) fn start(
 /// The coordinate axis that a two-dimensional grid lacks, and its depth.
 fn plane_of(grid: &Grid) -> Option<(usize, f64)> {
     let axis = grid.planar_axis()?;
+    // A sector that is one cell wide.
+    if grid.interfaces.iter().any(|i| i.a.side.axis == axis && i.motion.rotation().is_some()) {
+        return None;
+    }
     // Of the first cell.
     let block = grid.blocks.first()?;
     let first = Block::new([2; 3], |at| block.node(at));
@@ -265,7 +280,8 @@ fn block_of(grid: &Grid, number: usize, metrics: Metrics, free: [f64; 5], unstea
                     && w.side.axis == d
                     && w.side.tangential().iter().all(|&t| w.low[t] == 0 && w.high[t] == cells.count[t])
             };
-            let straight = i.map.axis == [0, 1, 2]
+            let straight = i.motion.rotation().is_none()
+                && i.map.axis == [0, 1, 2]
                 && i.map.sign == [1; 3]
                 && (0..3).all(|t| t == d || i.map.offset[t] == 0);
             whole(&i.a) && whole(&i.b) && i.a.side.high != i.b.side.high && straight

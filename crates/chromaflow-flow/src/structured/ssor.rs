@@ -282,7 +282,7 @@ impl Ssor {
         for sweep in 0..2 * sweeps {
             if sweep > 0 && !exchange.is_empty() {
                 let mut fields: Vec<&mut [[f64; 5]]> = self.blocks.iter_mut().map(|f| &mut f.x[..]).collect();
-                exchange.fill(&mut fields, 1);
+                exchange.fill_rows(&mut fields);
             }
             for (field, block) in self.blocks.iter_mut().zip(blocks.iter()) {
                 field.sweep(team, physics, block, sweep % 2 == 1, relaxation);

@@ -19,6 +19,7 @@ mod tree;
 mod tests;
 
 use crate::march::FlowError;
+use crate::mesh::periodic::Rotation;
 use crate::mesh::{Marker, Mesh, cross, dot};
 use crate::parallel;
 use chromaflow_device::Team;
@@ -61,12 +62,25 @@ impl WallSurface {
     /// # Errors
     /// [`FlowError::NoWall`] when they have no face.
     pub fn new(mesh: &Mesh, is_wall: impl Fn(&Marker) -> bool) -> Result<Self, FlowError> {
+        Self::repeated(mesh, is_wall, &Repeats { steps: mesh.periods.steps().to_vec(), turns: None })
+    }
+
+    /// The same with images of all faces, since a wall beyond a periodic side may be the nearest.
+    ///
+    /// # Errors
+    /// As [`WallSurface::new`].
+    pub fn repeated(
+        mesh: &Mesh,
+        is_wall: impl Fn(&Marker) -> bool,
+        repeats: &Repeats,
+    ) -> Result<Self, FlowError> {
+        let images = repeats.images();
         let mut facets = Vec::new();
         let mut before = 0;
         for marker in &mesh.markers {
             let faces = marker.triangles.len() + marker.quads.len();
             if is_wall(marker) {
-                add_facets(mesh, marker, before, &mut facets);
+                add_facets(mesh, marker, before, &images, &mut facets);
             }
             before += faces as u32;
         }
@@ -154,6 +168,23 @@ impl NearWalls {
         Some(Self { surface, nearest })
     }
 
+    /// The same as points see them whose walls repeat; `surface` is that of the mesh alone.
+    pub fn repeated(
+        mesh: &Mesh,
+        is_wall: impl Fn(&Marker) -> bool,
+        points: &[[f64; 3]],
+        team: &Team,
+        repeats: &Repeats,
+    ) -> Option<Self> {
+        let surface = WallSurface::new(mesh, &is_wall).ok()?;
+        let nearest = if repeats.images().len() > 1 {
+            WallSurface::repeated(mesh, is_wall, repeats).ok()?.nearest_of(points, team)
+        } else {
+            surface.nearest_of(points, team)
+        };
+        Some(Self { surface, nearest })
+    }
+
     /// No walls at all, or one of no extent so far away that each of `points` points is [`FAR`] from it.
     pub fn nowhere(points: usize) -> Self {
         let facet = Facet { corners: [[FAR, 0.0, 0.0]; 3], face: 0 };
@@ -167,41 +198,50 @@ impl NearWalls {
     }
 }
 
+/// A rotation and how many turns, and what is added then.
+type Image = (Option<(Rotation, i32)>, [f64; 3]);
+
+/// How walls repeat.
+#[derive(Clone, Debug, Default)]
+pub struct Repeats {
+    /// Translations; images are taken a period away.
+    pub steps: Vec<[f64; 3]>,
+    /// A rotation, along which translations lie, and how many turns away images are taken.
+    pub turns: Option<(Rotation, i32)>,
+}
+
+impl Repeats {
+    /// The walls' own places first.
+    fn images(&self) -> Vec<Image> {
+        let mut shifts = vec![[0.0; 3]];
+        for step in &self.steps {
+            let by = |sign: f64| move |x: &[f64; 3]| std::array::from_fn(|d| x[d] + sign * step[d]);
+            let (forth, back): (Vec<_>, Vec<_>) =
+                (shifts.iter().map(by(1.0)).collect(), shifts.iter().map(by(-1.0)).collect());
+            shifts.extend(forth);
+            shifts.extend(back);
+        }
+        let most = self.turns.map_or(0, |(_, most)| most);
+        let turns = (-most..=most).map(|n| self.turns.filter(|_| n != 0).map(|(rotation, _)| (rotation, n)));
+        let mut turns: Vec<_> = turns.collect();
+        turns.sort_by_key(Option::is_some);
+        turns.into_iter().flat_map(|turn| shifts.iter().map(move |shift| (turn, *shift))).collect()
+    }
+}
+
 /// That a mesh has none.
 pub(crate) fn no_wall(mesh: &Mesh) -> FlowError {
     let markers: Vec<&str> = mesh.markers.iter().map(|m| m.name.as_str()).collect();
     FlowError::NoWall { markers: markers.join(", ") }
 }
 
-/// The facets of a marker, `before` of whose mesh's boundary faces come before its own.
-fn add_facets(mesh: &Mesh, marker: &Marker, before: u32, facets: &mut Vec<Facet>) {
-    if !mesh.periods.is_empty() {
-        return add_images(mesh, marker, before, facets);
-    }
-    let at = |i: u32| mesh.nodes[i as usize];
-    for (face, triangle) in (before..).zip(&marker.triangles) {
-        facets.push(Facet { corners: triangle.map(at), face });
-    }
-    for (face, &quad) in (before + marker.triangles.len() as u32..).zip(&marker.quads) {
-        match mesh.planar {
-            Some(planar) => facets.push(Facet::segment(planar.edge(quad).map(at), face)),
-            None => facets.extend(Facet::quarters(quad.map(at), face)),
-        }
-    }
-}
-
-/// The same where the mesh repeats: with the images of all faces a period away, since a wall beyond a periodic side may be the nearest.
-fn add_images(mesh: &Mesh, marker: &Marker, before: u32, facets: &mut Vec<Facet>) {
-    let mut shifts = vec![[0.0; 3]];
-    for step in mesh.periods.steps() {
-        let by = |sign: f64| move |x: &[f64; 3]| std::array::from_fn(|d| x[d] + sign * step[d]);
-        let (forth, back): (Vec<_>, Vec<_>) =
-            (shifts.iter().map(by(1.0)).collect(), shifts.iter().map(by(-1.0)).collect());
-        shifts.extend(forth);
-        shifts.extend(back);
-    }
-    for shift in shifts {
-        let moved = |x: [f64; 3]| -> [f64; 3] { std::array::from_fn(|d| x[d] + shift[d]) };
+/// The facets of a marker, `before` of whose mesh's boundary faces come before its own: of all its images.
+fn add_facets(mesh: &Mesh, marker: &Marker, before: u32, images: &[Image], facets: &mut Vec<Facet>) {
+    for (turn, shift) in images {
+        let moved = |x: [f64; 3]| -> [f64; 3] {
+            let x = turn.map_or(x, |(rotation, n)| rotation.moved(n, x));
+            std::array::from_fn(|d| x[d] + shift[d])
+        };
         for (face, triangle) in (before..).zip(&marker.triangles) {
             let [a, b, c, ..] = mesh.corners(triangle).map(moved);
             facets.push(Facet { corners: [a, b, c], face });

@@ -79,7 +79,7 @@ fn against_all(mesh: &Mesh, points: &[[f64; 3]]) {
     let mut facets = Vec::new();
     let mut before = 0;
     for marker in &mesh.markers {
-        add_facets(mesh, marker, before, &mut facets);
+        add_facets(mesh, marker, before, &Repeats::default().images(), &mut facets);
         before += (marker.triangles.len() + marker.quads.len()) as u32;
     }
     let found = walls.nearest_of(points, &Team::new(1));

@@ -6,6 +6,7 @@ use chromaflow_flow::config::{Cfl, Time, Unsteady};
 use chromaflow_flow::grid::generate::BoxGrid;
 use chromaflow_flow::grid::{Grid, IndexMap, Interface};
 use chromaflow_flow::incompressible::{Boundary, Config, Solver};
+use chromaflow_flow::mesh::periodic::Motion;
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ fn periodic(cells: usize) -> Grid {
         let (mut map, mut translation) = (IndexMap::IDENTITY, [0.0; 3]);
         map.offset[axis] = -(cells as isize);
         translation[axis] = TAU;
-        grid.interfaces.push(Interface { a, b, map, translation });
+        grid.interfaces.push(Interface { a, b, map, motion: Motion::Translation(translation) });
         grid.patches.retain(|p| p.window.side.axis != axis);
     }
     grid

@@ -3,6 +3,7 @@
 use super::tree::{Fault, Node};
 use super::{Base, coordinates, sizes};
 use crate::grid::{Block, Grid, IndexMap, Interface, Patch, Side, Window};
+use crate::periodic::Motion;
 
 /// The grid of all zones: patches by families, interfaces by one-to-one connections.
 pub(super) fn grid(base: &Base) -> Result<Grid, Fault> {
@@ -137,19 +138,14 @@ fn interface(base: &Base, node: &Node, number: usize, grid: &mut Grid) -> Result
         map.offset[d] = to[0][map.axis[d]] as isize - map.sign[d] * from[0][d] as isize;
     }
     let periodic = node.of("GridConnectivityProperty_t").any(|p| p.of("Periodic_t").next().is_some());
-    let translation = if periodic {
-        let inside =
-            (0..3).all(|c| (0..donor_points[c] as isize).contains(&map.node(a.low.map(|n| n as isize))[c]));
-        if !inside {
+    let mut interface = Interface { a, b, map, motion: Motion::NONE };
+    if periodic {
+        let ends = [a.low, a.high].map(|end| map.node(end.map(|n| n as isize)));
+        if !ends.iter().all(|end| (0..3).all(|c| (0..donor_points[c] as isize).contains(&end[c]))) {
             return Err(node.fault("its ranges do not fit each other"));
         }
-        let image = map.node(a.low.map(|n| n as isize)).map(|n| n as usize);
-        let (x, y) = (grid.blocks[number].node(a.low), grid.blocks[other].node(image));
-        std::array::from_fn(|c| x[c] - y[c])
-    } else {
-        [0.0; 3]
-    };
-    let interface = Interface { a, b, map, translation };
+        interface.motion = grid.motion_of(&interface);
+    }
     // Both zones name a connection.
     if !grid.interfaces.iter().any(|i| (i.a, i.b) == (a, b) || (i.b, i.a) == (a, b)) {
         grid.interfaces.push(interface);

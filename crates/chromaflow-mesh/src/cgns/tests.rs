@@ -203,7 +203,14 @@ fn grids_that_are_written_are_read_back() {
     let wavy = BoxGrid { cells: [6, 5, 4], size: [1.0; 3], wave: 0.05 }.grid();
     let turned = ChannelCylinder { cells: [16, 4, 8], growth: 1.2 }.grid();
     let periodic = wavy.clone().periodic("ymin", "ymax").unwrap();
-    for grid in [wavy.split(0, 0, 2).unwrap(), turned, periodic] {
+    let mut sector = wavy.clone();
+    for x in &mut sector.blocks[0].nodes {
+        let (r, angle) = (1.0 + x[0], 40_f64.to_radians() * x[1]);
+        *x = [r * angle.cos(), r * angle.sin(), x[2]];
+    }
+    let sector = sector.periodic("ymin", "ymax").unwrap();
+    assert!(sector.rotation().is_some_and(|rotation| rotation.sectors() == Some(9)));
+    for grid in [wavy.split(0, 0, 2).unwrap(), turned, periodic, sector] {
         let points: usize = grid.blocks.iter().map(|b| b.nodes.len()).sum();
         let field = Field::scalar("pressure", (0..points).map(|n| n as f64).collect());
         write_grid(&path, &grid, &[field]).unwrap();

@@ -5,12 +5,18 @@ use super::write::{
 };
 use crate::grid::{Grid, Interface, Window};
 use crate::hdf5::Group;
+use crate::periodic::{Matrix, Motion};
 use crate::{Field, MeshError};
 use std::path::Path;
 
 /// First and last point of a window, from 1.
 fn range(window: &Window) -> Vec<i64> {
     window.low.iter().chain(&window.high).map(|&n| n as i64 + 1).collect()
+}
+
+/// Angles in radians about x, y, z, one after another, that make a rotation.
+fn angles(m: &Matrix) -> [f64; 3] {
+    [m[2][1].atan2(m[2][2]), -m[2][0].clamp(-1.0, 1.0).asin(), m[1][0].atan2(m[0][0])]
 }
 
 fn interface<'a>(name: &str, own: &Interface, donor: &str, width: Width) -> Group<'a> {
@@ -22,15 +28,15 @@ fn interface<'a>(name: &str, own: &Interface, donor: &str, width: Width) -> Grou
     put(&mut connection, "Transform", Width::of(0).ints("Transform", quoted, &[3], transform));
     put(&mut connection, "PointRange", width.ints("PointRange", "IndexRange_t", &[2, 3], range(&own.a)));
     put(&mut connection, "PointRangeDonor", width.ints("PointRangeDonor", "IndexRange_t", &[2, 3], donor));
-    if own.translation != [0.0; 3] {
+    if !own.motion.is_none() {
         let mut property = node("GridConnectivityProperty", "GridConnectivityProperty_t", "MT");
         let mut periodic = node("Periodic", "Periodic_t", "MT");
-        let vectors = [
-            ("RotationCenter", [0.0; 3]),
-            ("RotationAngle", [0.0; 3]),
-            // From this side to the donor's.
-            ("Translation", own.translation.map(|t| -t)),
-        ];
+        // From this side to the donor's.
+        let (center, angles, step) = match own.motion.back() {
+            Motion::Translation(step) => ([0.0; 3], [0.0; 3], step),
+            Motion::Rotation(rotation) => (rotation.point, angles(&rotation.matrix(1)), [0.0; 3]),
+        };
+        let vectors = [("RotationCenter", center), ("RotationAngle", angles), ("Translation", step)];
         for (name, values) in vectors {
             let mut array = node(name, "DataArray_t", "R4");
             array.array(" data", crate::hdf5::Number::F32, &[3], move |out| {

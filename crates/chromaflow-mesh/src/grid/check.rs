@@ -1,10 +1,8 @@
 //! What a solver takes for granted.
 
 use super::metrics::{Metrics, extended_nodes};
+use super::periodic::Gap;
 use super::{Grid, GridError, Interface, Side, Window};
-
-/// Largest distance of points that should coincide, as a part of the spacing of points there.
-const GAP: f64 = 1e-3;
 
 impl Grid {
     /// Checks everything: shapes, coordinates, patches and interfaces, that each face belongs to one of them, that
@@ -22,6 +20,7 @@ impl Grid {
             self.check_window(&interface.b, || format!("interface {number}"))?;
             self.check_pair(number, interface)?;
         }
+        self.check_turns().map_err(|e| GridError::Periodic(Box::new(e)))?;
         self.check_cover()?;
         self.check_volumes()
     }
@@ -61,7 +60,7 @@ impl Grid {
     }
 
     fn check_pair(&self, number: usize, interface: &Interface) -> Result<(), GridError> {
-        let Interface { a, b, map, translation } = interface;
+        let Interface { a, b, map, motion } = interface;
         let mut seen = [false; 3];
         let permutation = map.axis.iter().all(|&d| d < 3 && !std::mem::replace(&mut seen[d], true));
         let image = |x: [usize; 3]| map.node(x.map(|n| n as isize));
@@ -74,35 +73,23 @@ impl Grid {
         if !fits || map.axis[d] != b.side.axis || map.sign[d] != outward {
             return Err(GridError::Pairing { number, sides: Box::new([*a, *b]) });
         }
-        let (block, other) = (&self.blocks[a.block], &self.blocks[b.block]);
-        for at in a.nodes() {
-            let other_at = image(at).map(|n| n as usize);
-            let (x, y) = (block.node(at), other.node(other_at));
-            let gap = length(std::array::from_fn(|c| x[c] - y[c] - translation[c]));
-            let allowed = GAP * self.spacing(a, at);
-            if gap.is_nan() || gap > allowed {
-                let (block, other) = (a.block, b.block);
-                return Err(GridError::Gap { number, block, at, other, other_at, gap, allowed });
-            }
+        let wide = self.gaps(interface, *motion).filter(Gap::is_wide);
+        if let Some(gap) = wide.reduce(|a, b| if b.apart > a.apart { b } else { a }) {
+            let [at, other_at] = gap.at;
+            let (gap, allowed) = (gap.apart, gap.allowed);
+            return Err(GridError::Gap {
+                number,
+                block: a.block,
+                at,
+                xyz: Box::new(self.blocks[a.block].node(at)),
+                other: b.block,
+                other_at,
+                motion: Box::new(*motion),
+                gap,
+                allowed,
+            });
         }
         Ok(())
-    }
-
-    /// Largest distance to the neighbors of a node within its window.
-    fn spacing(&self, window: &Window, at: [usize; 3]) -> f64 {
-        let block = &self.blocks[window.block];
-        let mut most = 0.0f64;
-        for d in window.side.tangential() {
-            for near in [at[d].wrapping_sub(1), at[d] + 1] {
-                if (window.low[d]..=window.high[d]).contains(&near) {
-                    let mut there = at;
-                    there[d] = near;
-                    let (x, y) = (block.node(at), block.node(there));
-                    most = most.max(length(std::array::from_fn(|c| x[c] - y[c])));
-                }
-            }
-        }
-        most
     }
 
     fn check_cover(&self) -> Result<(), GridError> {
@@ -154,8 +141,4 @@ impl Grid {
         }
         Ok(())
     }
-}
-
-fn length(x: [f64; 3]) -> f64 {
-    (x[0] * x[0] + x[1] * x[1] + x[2] * x[2]).sqrt()
 }

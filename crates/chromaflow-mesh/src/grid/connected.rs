@@ -12,7 +12,7 @@ impl Grid {
     /// # Errors
     /// When sides are periodic, or a hexahedron is collapsed to something else.
     pub fn to_connected_mesh(&self) -> Result<Mesh, GridError> {
-        if self.interfaces.iter().any(|i| i.translation != [0.0; 3]) {
+        if !self.interfaces.iter().all(|i| i.motion.is_none()) {
             return Err(GridError::Mismatch(
                 "a grid with periodic sides has no unstructured form: name both sides as boundaries in the map".into(),
             ));

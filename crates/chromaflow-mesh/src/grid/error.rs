@@ -2,6 +2,7 @@
 
 use super::{Side, Window};
 use crate::MeshError;
+use crate::periodic::{Motion, PeriodicError};
 use chromaflow::files::FileError;
 
 /// A structured grid that cannot be read, written or used. Blocks and indices count from 0.
@@ -76,8 +77,8 @@ pub enum GridError {
     },
     /// Points that should coincide and do not.
     #[error(
-        "interface {number}: point {at:?} of block {block} and point {other_at:?} of block {other} are {gap:e} apart, \
-         more than {allowed:e}, a thousandth of the spacing there; is its orientation right?"
+        "interface {number}: point {at:?} of block {block} near ({:.6}, {:.6}, {:.6}) and point {other_at:?} of block {other}{motion} are \
+         {gap:e} apart, more than {allowed:e}, a thousandth of the spacing there; is its orientation right?", xyz[0], xyz[1], xyz[2]
     )]
     Gap {
         /// Number of the interface.
@@ -86,15 +87,22 @@ pub enum GridError {
         block: usize,
         /// Point of side a.
         at: [usize; 3],
+        /// Its coordinates.
+        xyz: Box<[f64; 3]>,
         /// Block of side b.
         other: usize,
         /// Point of side b.
         other_at: [usize; 3],
+        /// What carries side b to side a, where they are periodic.
+        motion: Box<Motion>,
         /// Their distance.
         gap: f64,
         /// The largest that passes.
         allowed: f64,
     },
+    /// Periodic sides that do not go together.
+    #[error(transparent)]
+    Periodic(Box<PeriodicError>),
     /// Faces of cells that no patch and no interface, or more than one, covers.
     #[error(
         "block {block}, {side}: the face of cell {at:?} belongs to {owners} patches and interfaces, expected one \

@@ -2,18 +2,25 @@
 
 use super::metrics::beyond;
 use super::{Cells, Grid};
+use crate::dot;
+use crate::periodic::{Matrix, product};
 use std::ops::Range;
 
 /// Which ghost cells take which cells: made once for a grid, used for any number of arrays.
 ///
 /// A ghost cell beyond two interfaces, on an edge or a corner of a block, continues to where the neighbor's ghost cell has
 /// its value from: one pass fills all of them, and no copy reads what another writes.
+///
+/// Across sides that are turned about an axis numbers are copied and vectors turned: [`Exchange::fill`] is for fields without vectors, the
+/// others are for states, whose components 1 to 3 are one.
 #[derive(Clone, Debug, Default)]
 pub struct Exchange {
     /// By blocks.
     copies: Vec<Copies>,
     /// Length of an array of one component, of each block.
     lengths: Vec<usize>,
+    /// What turns vectors, where sides are turned.
+    matrices: Vec<Matrix>,
 }
 
 /// What a rank and another one tell each other so that ghost cells beyond interfaces between their blocks can be filled.
@@ -31,6 +38,8 @@ pub struct Passing {
 struct Copies {
     to: usize,
     from: usize,
+    /// Number of the matrix that turns vectors.
+    turn: Option<u32>,
     /// Ghost cell of `to`, cell of `from`.
     pairs: Vec<[u32; 2]>,
 }
@@ -54,52 +63,81 @@ impl Exchange {
         number(all);
         // Where each cell of all blocks takes its value from.
         let mut source = vec![NONE; all];
+        // How often it is turned on the way from there to the cell.
+        let rotation = grid.rotation();
+        let mut turns = vec![0_i8; if rotation.is_some() { all } else { 0 }];
         for interface in grid.interfaces.iter().flat_map(|i| [i.clone(), i.reversed()]) {
             let (to, from) = (interface.a.block, interface.b.block);
             let (low, high) = beyond(&interface.a, grid.blocks[to].points, 0);
+            let turned = rotation.zip(interface.motion.rotation());
+            let way =
+                turned.map_or(
+                    0,
+                    |(all, own)| {
+                        if dot(all.axis, own.axis) * all.angle * own.angle > 0.0 { 1 } else { -1 }
+                    },
+                );
             for k in low[2]..high[2] {
                 for j in low[1]..high[1] {
                     for i in low[0]..high[0] {
                         let cell = cells[from].at(interface.map.cell([i, j, k]));
-                        source[first[to] + cells[to].at([i, j, k])] = number(first[from] + cell);
+                        let ghost = first[to] + cells[to].at([i, j, k]);
+                        source[ghost] = number(first[from] + cell);
+                        if let Some(turns) = turns.get_mut(ghost) {
+                            *turns = way;
+                        }
                     }
                 }
             }
         }
         let end = |mut cell: u32| {
+            let mut turned = 0;
             for _ in 0..HOPS {
                 match source[cell as usize] {
-                    NONE => return Some(cell),
-                    next => cell = next,
+                    NONE => return Some((cell, turned)),
+                    next => {
+                        turned += turns.get(cell as usize).copied().map_or(0, i32::from);
+                        cell = next;
+                    }
                 }
             }
             None
         };
+        // By numbers of turns.
+        let mut matrices: Vec<(i32, Matrix)> = Vec::new();
         let mut copies: Vec<Copies> = Vec::new();
         for (to, &start) in first.iter().enumerate() {
             let own = copies.len();
             for ghost in 0..lengths[to] {
-                let found = source[start + ghost];
-                if found == NONE {
+                if source[start + ghost] == NONE {
                     continue;
                 }
-                let Some(cell) = end(found).map(|c| c as usize) else { continue };
+                let Some((cell, turned)) = end(number(start + ghost)) else { continue };
+                let cell = cell as usize;
+                let turn = rotation.filter(|_| turned != 0).map(|rotation| {
+                    let known = matrices.iter().position(|(times, _)| *times == turned);
+                    let at = known.unwrap_or(matrices.len());
+                    if known.is_none() {
+                        matrices.push((turned, rotation.matrix(turned)));
+                    }
+                    number(at)
+                });
                 let from = first.partition_point(|&f| f <= cell) - 1;
                 let pair = [number(ghost), number(cell - first[from])];
-                match copies[own..].iter_mut().find(|c| c.from == from) {
+                match copies[own..].iter_mut().find(|c| (c.from, c.turn) == (from, turn)) {
                     Some(copies) => copies.pairs.push(pair),
-                    None => copies.push(Copies { to, from, pairs: vec![pair] }),
+                    None => copies.push(Copies { to, from, turn, pairs: vec![pair] }),
                 }
             }
         }
-        Self { copies, lengths }
+        Self { copies, lengths, matrices: matrices.into_iter().map(|(_, matrix)| matrix).collect() }
     }
 
     /// The copies within blocks alone: where a block meets itself.
     #[must_use]
     pub fn within_blocks(&self) -> Self {
         let copies = self.copies.iter().filter(|c| c.to == c.from).cloned();
-        Self { copies: copies.collect(), lengths: self.lengths.clone() }
+        Self { copies: copies.collect(), ..self.clone() }
     }
 
     /// The copies into the blocks of a rank, which are numbered anew in ascending order; `owner` has the rank of each block. What comes from
@@ -145,10 +183,11 @@ impl Exchange {
             let moved =
                 |&[ghost, cell]: &[u32; 2]| [ghost, if outside { place((c.from, cell)) } else { cell }];
             let pairs = c.pairs.iter().map(moved).collect();
-            Some(Copies { to, from: local(c.from).unwrap_or(mine.len()), pairs })
+            Some(Copies { to, from: local(c.from).unwrap_or(mine.len()), turn: c.turn, pairs })
         };
         let lengths = mine.iter().map(|&b| self.lengths[b]).chain([count]).collect();
-        (Self { copies: self.copies.iter().filter_map(of).collect(), lengths }, lists)
+        let copies = self.copies.iter().filter_map(of).collect();
+        (Self { copies, lengths, matrices: self.matrices.clone() }, lists)
     }
 
     /// Whether there is nothing to copy.
@@ -166,22 +205,84 @@ impl Exchange {
         self.lengths.iter().sum()
     }
 
-    /// Ghost cell and the cell whose value it takes, in an array of all blocks where block b begins at `first[b]`, such as
+    /// Ghost cell and the cell whose value it takes as it is, in an array of all blocks where block b begins at `first[b]`, such as
     /// [`Exchange::first_cells`].
     pub fn pairs(&self, first: &[usize]) -> impl Iterator<Item = [u32; 2]> {
-        self.copies.iter().flat_map(move |c| {
-            let (to, from) = (first[c.to] as u32, first[c.from] as u32);
-            c.pairs.iter().map(move |[ghost, cell]| [to + ghost, from + cell])
-        })
+        self.copies.iter().filter(|c| c.turn.is_none()).flat_map(|c| c.placed(first))
     }
 
-    /// Fills the ghost cells beyond interfaces. `fields[b]` has `components` arrays of block b one after another.
+    /// Those whose vectors are turned, each with the number of its matrix.
+    pub fn turned(&self, first: &[usize]) -> impl Iterator<Item = [u32; 3]> {
+        let turned = self.copies.iter().filter_map(|c| Some((c, c.turn?)));
+        turned.flat_map(|(c, turn)| c.placed(first).map(move |[ghost, cell]| [ghost, cell, turn]))
+    }
+
+    /// What turns vectors beyond sides that are turned.
+    pub fn matrices(&self) -> &[Matrix] {
+        &self.matrices
+    }
+
+    /// One and the number of the matrix that turns the vectors of each ghost cell, 0 for other cells: `[blocks][cells]`, or nothing where no
+    /// sides are turned.
+    pub fn turns(&self) -> Vec<Vec<u8>> {
+        if self.matrices.is_empty() {
+            return Vec::new();
+        }
+        let mut turns: Vec<Vec<u8>> = self.lengths.iter().map(|&n| vec![0; n]).collect();
+        for copies in &self.copies {
+            for &[ghost, _] in &copies.pairs {
+                turns[copies.to][ghost as usize] = copies.turn.map_or(0, |turn| turn as u8 + 1);
+            }
+        }
+        turns
+    }
+
+    /// Fills the ghost cells beyond interfaces with what their cells have. `fields[b]` has `components` arrays of block b one after another.
     ///
     /// **Shapes**: `[blocks][components, nk + 4, nj + 4, ni + 4]`, see [`Cells`].
     ///
     /// # Panics
     /// When an array has another length.
     pub fn fill<T: Copy, A: AsMut<[T]> + AsRef<[T]>>(&self, fields: &mut [A], components: usize) {
+        self.fill_turning(fields, components, |_, _| ());
+    }
+
+    /// The same of states, whose components 1 to 3 are a vector.
+    ///
+    /// # Panics
+    /// When an array has another length, or there are fewer components.
+    pub fn fill_states<A: AsMut<[f64]> + AsRef<[f64]>>(&self, fields: &mut [A], components: usize) {
+        self.fill_turning(fields, components, |matrix, values| {
+            let count = values.len() / components;
+            let [u, v, w] = [1, 2, 3].map(|c| c * count);
+            for i in 0..count {
+                let turned = product(matrix, [values[u + i], values[v + i], values[w + i]]);
+                [values[u + i], values[v + i], values[w + i]] = turned;
+            }
+        });
+    }
+
+    /// The same of one array of states a block.
+    ///
+    /// **Shapes**: `[blocks][nk + 4, nj + 4, ni + 4]`
+    ///
+    /// # Panics
+    /// When an array has another length.
+    pub fn fill_rows<A: AsMut<[[f64; 5]]> + AsRef<[[f64; 5]]>>(&self, fields: &mut [A]) {
+        self.fill_turning(fields, 1, |matrix, values| {
+            for q in values {
+                [q[1], q[2], q[3]] = product(matrix, [q[1], q[2], q[3]]);
+            }
+        });
+    }
+
+    /// `turn` has what is copied with one matrix, `[components, pairs]`.
+    fn fill_turning<T: Copy, A: AsMut<[T]> + AsRef<[T]>>(
+        &self,
+        fields: &mut [A],
+        components: usize,
+        turn: impl Fn(&Matrix, &mut [T]),
+    ) {
         for (field, n) in fields.iter().zip(&self.lengths) {
             assert_eq!(field.as_ref().len(), n * components, "components of all cells and ghosts");
         }
@@ -194,6 +295,9 @@ impl Exchange {
             values.extend(
                 (0..components).flat_map(|c| pairs.iter().map(move |p| field[c * from + p[1] as usize])),
             );
+            if let Some(number) = copies.turn {
+                turn(&self.matrices[number as usize], &mut values);
+            }
             let field = fields[copies.to].as_mut();
             for (c, values) in values.chunks(pairs.len()).enumerate() {
                 for (&[ghost, _], &value) in pairs.iter().zip(values) {
@@ -201,6 +305,14 @@ impl Exchange {
                 }
             }
         }
+    }
+}
+
+impl Copies {
+    /// Its pairs in an array of all blocks where block b begins at `first[b]`.
+    fn placed(&self, first: &[usize]) -> impl Iterator<Item = [u32; 2]> {
+        let (to, from) = (first[self.to] as u32, first[self.from] as u32);
+        self.pairs.iter().map(move |[ghost, cell]| [to + ghost, from + cell])
     }
 }
 

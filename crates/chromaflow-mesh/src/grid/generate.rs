@@ -8,6 +8,7 @@ use super::{Block, Grid, IndexMap, Interface, Side, Window};
 use crate::Planar;
 pub use crate::generate::{Airfoil, Channel, Cylinder, FlatPlate};
 use crate::generate::{graded, growth_of};
+use crate::periodic::Motion;
 use std::f64::consts::{PI, TAU};
 
 const SIDES: [Side; 6] = Side::ALL;
@@ -138,7 +139,7 @@ impl AirfoilC {
         let (a, b) = (window(0, wake), window(wake + around, ni));
         // The tangential axes of a j face are k, then i; i runs the other way.
         let map = IndexMap::between(&a, &b, [(2, 0, 1), (0, ni, wake + around)]);
-        grid.interfaces.push(Interface { a, b, map, translation: [0.0; 3] });
+        grid.interfaces.push(Interface { a, b, map, motion: Motion::NONE });
         grid
     }
 }
@@ -208,7 +209,7 @@ impl ChannelCylinder {
         let b = Window::whole(1, SIDES[0], rear.points);
         let map = IndexMap::between(&a, &b, [(2, 0, 1), (1, quarter, 0)]);
         grid.blocks.push(rear);
-        grid.interfaces.push(Interface { a, b, map, translation: [0.0; 3] });
+        grid.interfaces.push(Interface { a, b, map, motion: Motion::NONE });
         grid
     }
 }
@@ -228,7 +229,7 @@ fn ring(cells: [usize; 2], wall: &str, point: impl Fn(usize, usize) -> [f64; 2])
     let mut grid = Grid::one_block(block, [None, None, Some(wall), Some("farfield"), PLANES[0], PLANES[1]]);
     let (a, b) = (Window::whole(0, SIDES[0], points), Window::whole(0, SIDES[1], points));
     let map = IndexMap::between(&a, &b, [(1, 0, cells[1]), (2, 0, 1)]);
-    grid.interfaces.push(Interface { a, b, map, translation: [0.0; 3] });
+    grid.interfaces.push(Interface { a, b, map, motion: Motion::NONE });
     grid
 }
 

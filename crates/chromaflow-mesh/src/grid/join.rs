@@ -2,6 +2,7 @@
 
 use super::{Block, Grid, IndexMap, Interface, Patch, Side, Window};
 use crate::Planar;
+use crate::periodic::Motion;
 use std::collections::HashMap;
 
 /// Part of the spacing within which two points are one.
@@ -83,7 +84,7 @@ impl Grid {
                         low: std::array::from_fn(|d| ends[0][d].min(ends[1][d])),
                         high: std::array::from_fn(|d| ends[0][d].max(ends[1][d])),
                     };
-                    interfaces.push(Interface { a, b, map, translation: [0.0; 3] });
+                    interfaces.push(Interface { a, b, map, motion: Motion::NONE });
                 }
             }
         }

@@ -162,14 +162,13 @@ pub fn extended_nodes(grid: &Grid) -> Vec<Vec<[f64; 3]>> {
     for _ in 0..2 {
         let mut found = Vec::new();
         for interface in grid.interfaces.iter().flat_map(|i| [i.clone(), i.reversed()]) {
-            let Interface { a, b, map, translation } = interface;
+            let Interface { a, b, map, motion } = interface;
             let (low, high) = beyond(&a, shapes[a.block], 1);
             for k in low[2]..high[2] {
                 for j in low[1]..high[1] {
                     for i in low[0]..high[0] {
                         let from = all[b.block][place(shapes[b.block], map.node([i, j, k]))];
-                        let x = std::array::from_fn(|c| from[c] + translation[c]);
-                        found.push((a.block, place(shapes[a.block], [i, j, k]), x));
+                        found.push((a.block, place(shapes[a.block], [i, j, k]), motion.image(from)));
                     }
                 }
             }

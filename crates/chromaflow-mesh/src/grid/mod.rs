@@ -40,6 +40,7 @@ mod io;
 mod join;
 mod mesh;
 mod metrics;
+mod periodic;
 mod reorient;
 mod split;
 #[cfg(test)]
@@ -56,6 +57,8 @@ pub use io::{
 };
 pub use metrics::{Metrics, extended_nodes};
 pub use window::{IndexMap, Side, Window};
+
+use crate::periodic::Motion;
 
 /// Blocks of hexahedra, their boundary and how they meet.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -99,14 +102,14 @@ pub struct Interface {
     pub b: Window,
     /// From the nodes of `a`'s block to those of `b`'s; it goes on beyond the face into both blocks.
     pub map: IndexMap,
-    /// What is added to the coordinates of `b`'s nodes to get those of `a`'s: zero but for periodic pairs.
-    pub translation: [f64; 3],
+    /// What carries `b`'s nodes to `a`'s: nothing but for periodic pairs.
+    pub motion: Motion,
 }
 
 impl Interface {
     /// The same seen from the other side.
     pub fn reversed(&self) -> Self {
-        Self { a: self.b, b: self.a, map: self.map.inverse(), translation: self.translation.map(|t| -t) }
+        Self { a: self.b, b: self.a, map: self.map.inverse(), motion: self.motion.back() }
     }
 }
 
@@ -168,39 +171,6 @@ impl Grid {
     /// The axis along which every block has one cell, if there is one: the grid is two-dimensional then.
     pub fn planar_axis(&self) -> Option<usize> {
         (0..3).find(|&d| !self.blocks.is_empty() && self.blocks.iter().all(|b| b.points[d] == 2))
-    }
-
-    /// Joins the markers `low` and `high`, each one patch on opposite sides of a block: points of the first are those of the
-    /// second moved by a translation.
-    ///
-    /// # Errors
-    /// When there are no two such patches.
-    pub fn periodic(mut self, low: &str, high: &str) -> Result<Self, GridError> {
-        let find = |name: &str| {
-            let mut all = self.patches.iter().filter(|p| p.name == name);
-            all.next().filter(|_| all.next().is_none()).map(|p| p.window)
-        };
-        let opposite = |a: &Window, b: &Window| {
-            let tangential = a.side.tangential();
-            a.block == b.block
-                && a.side.axis == b.side.axis
-                && a.side.high != b.side.high
-                && tangential.iter().all(|&t| (a.low[t], a.high[t]) == (b.low[t], b.high[t]))
-        };
-        let pair = find(low).zip(find(high)).filter(|(a, b)| opposite(a, b));
-        let Some((a, b)) = pair else {
-            return Err(GridError::Mismatch(format!(
-                "the markers {low:?} and {high:?} are not one patch each on opposite sides of a block"
-            )));
-        };
-        let to = a.side.tangential().map(|t| (t, b.low[t], b.high[t]));
-        let map = IndexMap::between(&a, &b, to);
-        let block = &self.blocks[a.block];
-        let (x, y) = (block.node(a.low), block.node(b.low));
-        let translation = std::array::from_fn(|c| x[c] - y[c]);
-        self.patches.retain(|p| p.window != a && p.window != b);
-        self.interfaces.push(Interface { a, b, map, translation });
-        Ok(self)
     }
 
     /// A grid of one block with the named patches, each given by its side of the block.

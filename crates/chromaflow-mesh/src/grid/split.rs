@@ -1,6 +1,7 @@
 //! Cutting blocks in two.
 
 use super::{Block, Grid, GridError, IndexMap, Interface, Side, Window};
+use crate::periodic::Motion;
 
 impl Grid {
     /// Cuts block `block` at node `at` of `axis`: it keeps the cells below, a new block at the end of the list takes
@@ -54,7 +55,7 @@ impl Grid {
             a: face(block, lower.points, true),
             b: face(new, upper.points, false),
             map,
-            translation: [0.0; 3],
+            motion: Motion::NONE,
         });
         self.blocks[block] = lower;
         self.blocks.push(upper);
@@ -117,7 +118,7 @@ impl Cut {
                     map = map.then(&shift.inverse());
                 }
                 let (a, b) = (self.renumbered(&a), self.renumbered(&b));
-                result.push(Interface { a, b, map, translation: interface.translation });
+                result.push(Interface { a, b, map, motion: interface.motion });
             }
         }
         result

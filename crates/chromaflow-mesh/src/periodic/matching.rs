@@ -1,26 +1,8 @@
 //! Which node of one side is the image of which of the other.
 
-use super::{Images, PeriodicError, Rotation};
+use super::{Images, Motion, PeriodicError, Rotation};
 use crate::{Marker, Mesh, cross, norm, sub};
 use std::collections::{HashMap, HashSet};
-
-/// How one side of a pair becomes the other.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Motion {
-    /// By a translation.
-    Translation([f64; 3]),
-    /// By a rotation.
-    Rotation(Rotation),
-}
-
-impl Motion {
-    fn image(&self, x: [f64; 3]) -> [f64; 3] {
-        match self {
-            Self::Translation(step) => std::array::from_fn(|d| x[d] + step[d]),
-            Self::Rotation(rotation) => rotation.moved(1, x),
-        }
-    }
-}
 
 /// Nodes of a side, ascending, and the shortest edge at each.
 struct Side {

@@ -9,17 +9,19 @@
 
 mod error;
 mod matching;
+mod motion;
 mod rotation;
 #[cfg(test)]
 mod tests;
 mod turns;
 
 pub use error::PeriodicError;
+pub use motion::Motion;
 pub use rotation::{Matrix, Rotation, product};
 
 use crate::Groups;
 use crate::{Marker, Mesh, Planar, dot, sub};
-use matching::{Motion, matched};
+use matching::matched;
 use turns::Turns;
 
 /// Translations, three at most, after which a mesh repeats.

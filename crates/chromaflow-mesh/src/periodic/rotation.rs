@@ -34,7 +34,7 @@ impl Rotation {
     ///
     /// **Formula**: c2 - c1 and v2 - v1 lie across the axis, whose direction is their cross product; the place on it nearest to the middle m
     /// of c1 and c2 is m + axis x (c2 - c1) / (2 tan(angle / 2)).
-    pub(super) fn between([c1, c2]: [[f64; 3]; 2], [v1, v2]: [[f64; 3]; 2]) -> Option<Self> {
+    pub(crate) fn between([c1, c2]: [[f64; 3]; 2], [v1, v2]: [[f64; 3]; 2]) -> Option<Self> {
         let (apart, change) = (sub(c2, c1), sub(v2, v1));
         let across = cross(apart, change);
         let size = norm(across);

@@ -57,8 +57,14 @@ kernel_record! {
 
     /// What `couple_blocks` takes.
     pub(super) struct CoupleBlocks {
-        count: u32, row_of: Read<u32>, ptr: Read<u32>, links: Read<[u32; 2]>, lower: Read<f64>,
-        upper: Read<f64>, x: Read<f64>, r: Write<f64>,
+        count: u32, row_of: Read<u32>, ptr: Read<u32>, links: Read<[u32; 2]>, matrices: Read<f64>,
+        lower: Read<f64>, upper: Read<f64>, x: Read<f64>, r: Write<f64>,
+    }
+
+    /// What `fold_turned` takes.
+    pub(super) struct FoldTurned {
+        count: u32, row_of: Read<u32>, ptr: Read<u32>, folds: Read<u32>, matrices: Read<f64>,
+        lower: Read<f64>, upper: Read<f64>, diag: Write<f64>,
     }
 
     /// What `add_time_and_source` takes.

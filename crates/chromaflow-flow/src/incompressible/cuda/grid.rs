@@ -3,10 +3,11 @@
 use super::super::IncompressibleSystem;
 use super::super::config::{Config, Flux};
 use super::super::space::{Patch, ScalarKind, Space};
+use super::super::system::Link;
 use super::arguments::{
     AddTimeAndSource, ApplyUpdate, BoundaryFaces, BoundaryGhosts, BoundaryMatrix, BoundaryResidual,
-    CornerGhosts, CoupleBlocks, FillMatrix, GridRows, Residual, ResidualNorms, TakeRows, TimeSteps,
-    WallForces,
+    CornerGhosts, CoupleBlocks, FillMatrix, FoldTurned, GridRows, Residual, ResidualNorms, TakeRows,
+    TimeSteps, WallForces,
 };
 use crate::gpu::{AddParts, source};
 use chromaflow::gpu::GpuError;
@@ -63,7 +64,7 @@ pub fn kernel_source(scheme: &Scheme) -> KernelSource {
             AddTimeAndSource,
             TakeRows,
         )>()
-        .records::<(ResidualNorms, WallForces, ApplyUpdate, AddParts)>()
+        .records::<(FoldTurned, ResidualNorms, WallForces, ApplyUpdate, AddParts)>()
         .define("NB", scheme.n)
         .define("CELLS", matrix_cells(scheme.n))
         .define("AXES", scheme.axes)
@@ -118,10 +119,28 @@ pub struct GridCuda {
     pub boundary_ptr: DeviceBuffer<u32>,
     pub boundary_faces: DeviceBuffer<u32>,
     pub corners: DeviceBuffer<u32>,
-    /// Rows with neighbors across interfaces, and those.
-    pub link_rows: DeviceBuffer<u32>,
-    pub link_ptr: DeviceBuffer<u32>,
-    pub links: DeviceBuffer<u32>,
+    /// Neighbors across interfaces: face, with one and the number of a matrix from bit 8 on, and row.
+    pub links: Linked,
+    /// The first of these where a row is its own turned neighbor.
+    pub folds: Linked,
+    /// What turns velocities.
+    pub matrices: DeviceBuffer<f64>,
+}
+
+/// Rows with neighbors across interfaces, and what is there of each.
+pub struct Linked {
+    pub rows: DeviceBuffer<u32>,
+    pub ptr: DeviceBuffer<u32>,
+    pub others: DeviceBuffer<u32>,
+}
+
+impl Linked {
+    /// Of links by rows.
+    fn new(stream: &Stream, links: &[Link], others: &[u32]) -> Result<Self, GpuError> {
+        let ptr = runs(links, |l| l.row);
+        let rows: Vec<u32> = ptr[..ptr.len() - 1].iter().map(|&first| links[first as usize].row).collect();
+        Ok(Self { rows: stream.upload(&rows)?, ptr: stream.upload(&ptr)?, others: stream.upload(others)? })
+    }
 }
 
 /// Positions where runs of equal keys begin, and the end.
@@ -165,8 +184,9 @@ impl GridCuda {
                 block.rows().flat_map(|row| [(first_cells[number] + block.at(row)) as u32, number as u32]),
             );
         }
-        for &(row, face) in &solver.system.folds {
-            place[2 * row as usize + 1] |= 1 << (16 + face);
+        let folds: Vec<Link> = solver.system.folds.iter().filter(|fold| fold.turn > 0).copied().collect();
+        for fold in solver.system.folds.iter().filter(|fold| fold.turn == 0) {
+            place[2 * fold.row as usize + 1] |= 1 << (16 + fold.face);
         }
         let strides: Vec<u32> =
             space.blocks.iter().flat_map(|b| [b.cells.stride[1] as u32, b.cells.stride[2] as u32]).collect();
@@ -203,9 +223,9 @@ impl GridCuda {
         } else {
             Vec::new()
         };
-        let link_ptr = runs(links, |l| l.row);
-        let link_rows: Vec<u32> =
-            link_ptr[..link_ptr.len() - 1].iter().map(|&first| links[first as usize].row).collect();
+        let link = |l: &Link| u32::from(l.face) | u32::from(l.turn) << 8;
+        let others: Vec<u32> = links.iter().flat_map(|l| [link(l), l.other]).collect();
+        let folded: Vec<u32> = folds.iter().map(link).collect();
         let given = all_given(&space.patches);
         Ok(Self {
             rows: space.rows,
@@ -226,10 +246,9 @@ impl GridCuda {
             boundary_ptr: stream.upload(&runs(&by_row, |f| f.0))?,
             boundary_faces: stream.upload(&boundary_faces)?,
             corners: stream.upload(&corners)?,
-            link_rows: stream.upload(&link_rows)?,
-            link_ptr: stream.upload(&link_ptr)?,
-            links: stream
-                .upload(&links.iter().flat_map(|l| [u32::from(l.face), l.other]).collect::<Vec<_>>())?,
+            links: Linked::new(stream, links, &others)?,
+            folds: Linked::new(stream, &folds, &folded)?,
+            matrices: stream.upload(space.exchange.matrices().as_flattened().as_flattened())?,
             first_cells,
         })
     }

@@ -158,6 +158,34 @@ boundary_matrix(BoundaryMatrix) {
     }
 }
 
+// What couples a row through a face, in the low bits of `link`.
+__device__ __forceinline__ const double* coupling(const double* __restrict__ lower, const double* __restrict__ upper,
+                                                  u64 row, u32 link) {
+    const u32 d = (link & 0xff) / 2;
+    return link & 1 ? upper + (3 * row + d) * NB * NB : lower + (3 * row + 2 - d) * NB * NB;
+}
+
+// Adds to the diagonal of rows that are their own turned neighbors what couples them so: a thread an equation. Faces of
+// one row follow one another, those of row i from ptr[i] to ptr[i + 1].
+extern "C" __global__ void __launch_bounds__(128)
+fold_turned(FoldTurned) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x, i = at / NB, e = at % NB;
+    if (i >= count) return;
+    const u64 row = row_of[i];
+    for (u32 k = ptr[i]; k < ptr[i + 1]; k++) {
+        const u32 link = folds[k];  // as in couple_blocks
+        const double* block = coupling(lower, upper, row, link) + e;
+        const double* m = matrices + 9 * ((link >> 8) - 1);
+#pragma unroll
+        for (int c = 0; c < NB; c++) {
+            const double* column = m + (c >= 1 && c <= 3 ? c - 1 : 0);
+            diag[(row * NB + c) * NB + e] +=
+                c >= 1 && c <= 3 ? block[NB] * column[0] + block[2 * NB] * column[3] + block[3 * NB] * column[6]
+                                 : block[c * NB];
+        }
+    }
+}
+
 // r -= A x over neighbors across interfaces: a thread an equation of a row that has any, those of row i from ptr[i] to
 // ptr[i + 1].
 extern "C" __global__ void __launch_bounds__(128)
@@ -167,11 +195,18 @@ couple_blocks(CoupleBlocks) {
     const u64 row = row_of[i];
     double sum = r[row * NB + e];
     for (u32 k = ptr[i]; k < ptr[i + 1]; k++) {
-        const uint2 link = links[k];  // face, row of the neighbor
-        const u32 d = link.x / 2;
-        const double* block = (link.x & 1 ? upper + (3 * row + d) * NB * NB : lower + (3 * row + 2 - d) * NB * NB) + e;
+        const uint2 link = links[k];  // face, one and the number of a matrix from bit 8 on; row of the neighbor
+        const double* block = coupling(lower, upper, row, link.x) + e;
+        const double* other = x + (u64)link.y * NB;
 #pragma unroll
-        for (int c = 0; c < NB; c++) sum -= block[c * NB] * x[(u64)link.y * NB + c];
+        for (int c = 0; c < NB; c++) {
+            double value = other[c];
+            if (c >= 1 && c <= 3 && link.x >> 8) {
+                const double* m = matrices + 9 * ((link.x >> 8) - 1) + 3 * (c - 1);
+                value = m[0] * other[1] + m[1] * other[2] + m[2] * other[3];
+            }
+            sum -= block[c * NB] * value;
+        }
     }
     r[row * NB + e] = sum;
 }

@@ -25,7 +25,8 @@ use crate::march::forces::Walls;
 use crate::march::{Advanced, Device, FlowError, Measured, Moment, Part, System, Times};
 use arguments::{
     AddTimeAndSource, ApplyUpdate, BoundaryGhosts, BoundaryMatrix, BoundaryResidual, BoundaryRows,
-    CornerGhosts, CoupleBlocks, FillMatrix, Residual, ResidualNorms, TakeRows, TimeSteps, WallForces,
+    CornerGhosts, CoupleBlocks, FillMatrix, FoldTurned, Residual, ResidualNorms, TakeRows, TimeSteps,
+    WallForces,
 };
 use chromaflow::factor::structured_ilu::cuda::{DeviceStencil, DeviceStructuredIlu, GpuIluEngine};
 use chromaflow::gpu::{GpuError, Storage, Vectors};
@@ -41,7 +42,7 @@ pub const MAX_UNKNOWNS: usize = 32;
 kernel_entries! {
     struct Kernels {
         residual, boundary_ghosts, corner_ghosts, boundary_residual, time_steps, fill_matrix,
-        boundary_matrix, couple_blocks, add_time_and_source, take_rows, residual_norms, add_parts,
+        boundary_matrix, couple_blocks, fold_turned, add_time_and_source, take_rows, residual_norms, add_parts,
         wall_forces, apply_update,
     }
 }
@@ -294,6 +295,16 @@ impl FlowCuda {
                     row: self.boundary_rows(), q: &self.q, diag: &a.diag,
                 } })
                 .enqueue(stream)?;
+            let folds = g.folds.rows.len();
+            if folds > 0 {
+                let launch = k.fold_turned.launch(blocks(folds * n, 128), 128);
+                launch
+                    .record(&kernel_arguments! { FoldTurned {
+                        count: folds as u32, row_of: &g.folds.rows, ptr: &g.folds.ptr, folds: &g.folds.others,
+                        matrices: &g.matrices, lower: &a.lower, upper: &a.upper, diag: &a.diag,
+                    } })
+                    .enqueue(stream)?;
+            }
         }
         self.clock.done(running, stream)?;
         Ok(())
@@ -303,14 +314,14 @@ impl FlowCuda {
     fn linear_residual(&mut self) -> Result<(), GpuError> {
         self.ilu.residual(&self.matrix, &self.residual, &self.update, &mut self.rest)?;
         let (g, n, a) = (&self.grid, self.n, &self.matrix);
-        let count = g.link_rows.len();
+        let count = g.links.rows.len();
         let launch = self.kernels.couple_blocks.launch(blocks(count * n, 128), 128);
         // SAFETY: both ends of links are rows.
         Ok(unsafe {
             launch
                 .record(&kernel_arguments! { CoupleBlocks {
-                    count: count as u32, row_of: &g.link_rows, ptr: &g.link_ptr, links: &g.links,
-                    lower: &a.lower, upper: &a.upper, x: &self.update, r: &self.rest,
+                    count: count as u32, row_of: &g.links.rows, ptr: &g.links.ptr,
+                    links: &g.links.others, matrices: &g.matrices, lower: &a.lower, upper: &a.upper, x: &self.update, r: &self.rest,
                 } })
                 .enqueue(&self.stream)
         }?)

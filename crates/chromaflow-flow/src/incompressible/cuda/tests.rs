@@ -88,6 +88,30 @@ fn periodic() -> (Grid, Config) {
     (grid.split(0, 0, 4).unwrap(), config)
 }
 
+/// Sectors whose sides are turned: of `around` cells.
+fn turned(around: usize, scalars: usize) -> (Grid, Config) {
+    let grid = crate::testmesh::sector([7, around, 6], 9).periodic("ymin", "ymax").unwrap();
+    let grid = grid.split(0, 0, 3).unwrap().reorient(1, [1, 2, 0], [true, false, false]);
+    let mut config = Config::default();
+    config.fluid.viscosity = 0.02;
+    for m in 0..scalars {
+        config.fluid.scalars.push(Scalar { name: format!("s{m}"), diffusivity: 0.01, ..Scalar::default() });
+    }
+    let spin = move |x: [f64; 3], _: f64| {
+        [0.5, -0.4 * x[2], 0.4 * x[1]].into_iter().chain((0..scalars).map(|m| m as f64)).collect()
+    };
+    config.boundaries = [
+        ("xmin", Boundary::WALL),
+        ("xmax", Boundary::Wall { velocity: [0.2, 0.0, 0.0], scalars: vec![] }),
+        ("zmin", Boundary::Inflow(Given::By(Arc::new(spin)))),
+        ("zmax", Boundary::Outflow { pressure: 0.0 }),
+    ]
+    .map(|(name, boundary)| (name.to_owned(), boundary))
+    .into();
+    config.time = Time::Steady(Steady { iterations: 12, orders: 12.0 });
+    (grid, config)
+}
+
 fn cases() -> Vec<(&'static str, Grid, Config)> {
     let with = |count: usize, change: &dyn Fn(&mut Config)| {
         let mut config = config(count);
@@ -96,7 +120,7 @@ fn cases() -> Vec<(&'static str, Grid, Config)> {
     };
     let (channel, around) = channel();
     let (closed, between) = periodic();
-    vec![
+    [
         ("wavy blocks", blocks(0.03), with(0, &|_| {})),
         ("wavy blocks, two scalars", blocks(0.03), with(2, &|_| {})),
         (
@@ -121,6 +145,12 @@ fn cases() -> Vec<(&'static str, Grid, Config)> {
         ("cylinder in a channel", channel, around),
         ("periodic", closed, between),
     ]
+    .into_iter()
+    .chain([(5, 0), (2, 2), (1, 0), (1, 2)].map(|(around, scalars)| {
+        let (grid, config) = turned(around, scalars);
+        ("turned sides", grid, config)
+    }))
+    .collect()
 }
 
 fn solver(grid: &Grid, config: &Config) -> Solver {
@@ -149,6 +179,11 @@ fn cuda_small_case() {
     let mut config = config(1);
     config.time = Time::Steady(Steady { iterations: 2, orders: 12.0 });
     compare_histories(&gpu, "small", &grid, &config);
+    for around in [2, 1] {
+        let (grid, mut config) = turned(around, 1);
+        config.time = Time::Steady(Steady { iterations: 2, orders: 12.0 });
+        compare_histories(&gpu, "small, turned", &grid, &config);
+    }
     config.space.flux = Flux::Central { fourth: 0.03, convective: 0.1 };
     config.implicit.ilu.storage = Storage::F16;
     config.time = Time::Unsteady(Unsteady { dt: 0.05, steps: 2, subiterations: 1, orders: 10.0 });

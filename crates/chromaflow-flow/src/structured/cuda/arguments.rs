@@ -102,6 +102,12 @@ kernel_record! {
         free_pressure: f64, fluxes: Write<f64>, loads: Write<f64>,
     }
 
+    /// What `join_turned` takes.
+    pub(super) struct JoinTurned {
+        count: u32, total: u64, sides: Read<[u32; 4]>, turns: Read<f64>, w: Read<f64>, area: Read<f64>,
+        setup: Read<Setup>, r: Share<f64>,
+    }
+
     /// What `boundary_jacobians` takes.
     pub(super) struct BoundaryJacobians {
         count: u32, total: u64, faces: Read<[u32; 2]>, conditions: Read<Condition<f64>>, sides: Read<Side>,

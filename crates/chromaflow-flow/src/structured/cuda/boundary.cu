@@ -127,6 +127,39 @@ boundary_jacobians(BoundaryJacobians) {
     for (int e = 0; e < 25; e++) jacobians[(u64)e * count + f] = block[e];
 }
 
+// The limited inviscid flux out of the cell beside a turned side {face, distance of neighbors, axis, 1 at high ends}.
+__device__ __forceinline__ State turned_side(const uint4& side, u64 total, const double* __restrict__ w,
+                                             const double* __restrict__ area, const Setup& setup) {
+    const u64 at = side.x, step = side.y;
+    const Vec3 n = area_at(area + 3 * side.z * total, total, at);
+    const State a = state_at(w, total, at - 2 * step), b = state_at(w, total, at - step), c = state_at(w, total, at),
+                d = state_at(w, total, at + step);
+    State flux = pointwise::flux_roe_muscl(setup.gas(), a, b, c, d, n, setup.kappa, setup.limited, setup.fix());
+    if (!side.w)
+        for (int v = 0; v < 5; v++) flux[v] = -flux[v];
+    return flux;
+}
+
+// Fluxes through faces between turned sides are side a's: a thread a face, each of another cell b. `sides` {a, b},
+// `turns` the matrix from a to b of each. Twin: structured/turned.rs.
+extern "C" __global__ void __launch_bounds__(128)
+join_turned(JoinTurned) {
+#if SCHEME == 2
+    const u32 f = blockIdx.x * 128 + threadIdx.x;
+    if (f >= count) return;
+    const uint4 side = sides[2 * (u64)f + 1];
+    const State a = turned_side(sides[2 * (u64)f], total, w, area, *setup);
+    const State b = turned_side(side, total, w, area, *setup);
+    const double* m = turns + 9 * (u64)f;
+    const u64 at = side.w ? side.x - side.y : side.x;
+    for (int c = 0; c < 5; c++) {
+        const double* row = m + (c >= 1 && c <= 3 ? 3 * (c - 1) : 0);
+        const double enters = c >= 1 && c <= 3 ? row[0] * a[1] + row[1] * a[2] + row[2] * a[3] : a[c];
+        r[c * total + at] += -enters - b[c];
+    }
+#endif
+}
+
 extern "C" __global__ void __launch_bounds__(256)
 wall_forces(WallForces) {
     sum_wall_forces(count, parts, middles, loads, cx, cy, cz, partials);

@@ -23,6 +23,7 @@ mod ssor;
 #[cfg(test)]
 mod tests;
 mod tiles;
+mod turned;
 mod viscous;
 
 use super::StructuredSolver;
@@ -33,7 +34,7 @@ use crate::march::forces::Walls;
 use crate::march::{Advanced, Bdf, FlowError, Measured, Moment, Part, PartTime, System, Times};
 use arguments::{
     AdaptOutlets, ApplyUpdate, BoundaryFluxes, BoundaryJacobians, Ends, FillGhosts, FinishResidual,
-    TimeSteps, WallForces,
+    JoinTurned, TimeSteps, WallForces,
 };
 use chromaflow::block::BLOCK_CUH;
 use chromaflow::gpu::GpuError;
@@ -94,6 +95,7 @@ fn sources(constants: [u32; 2]) -> [KernelSource; 2] {
             FillGhosts,
             BoundaryFluxes,
             BoundaryJacobians,
+            JoinTurned,
             WallForces,
         )>(),
         kernel("structured_step", include_str!("step.cu"), constants).records::<(
@@ -120,7 +122,7 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
 }
 
 kernel_entries! {
-    struct AtBoundary { fill_ghosts, boundary_fluxes, boundary_jacobians, adapt_outlets, wall_forces }
+    struct AtBoundary { fill_ghosts, boundary_fluxes, boundary_jacobians, join_turned, adapt_outlets, wall_forces }
 }
 kernel_entries! {
     struct OverCells { time_steps, finish_residual, add_parts, apply_update }
@@ -423,6 +425,7 @@ impl System for StructuredCuda {
         self.fill_ghosts()?;
         self.boundary_fluxes()?;
         self.fluxes()?;
+        self.join_turned()?;
         self.viscous_fluxes()?;
         self.clock.done(running, &self.stream)?;
         let running = Part::Misc.begin();

@@ -6,6 +6,7 @@ use super::super::{StructuredSystem, ViscousTerms};
 use super::factors::Factors;
 use super::fluxes::fluxes;
 use super::ssor::Sweeps;
+use super::turned::TurnedTable;
 use super::viscous::Viscous;
 use super::{AtBoundary, Count, Method, OverCells, PARTS, StructuredCuda, sources};
 use crate::bc::Condition;
@@ -83,6 +84,7 @@ pub(super) struct Tables {
     /// Middles of their faces, `[columns, 3]`.
     pub column_middles: DeviceBuffer<f64>,
     pub stages: Vec<Range<usize>>,
+    pub turned: TurnedTable,
 }
 
 impl Tables {
@@ -107,6 +109,7 @@ impl Tables {
             columns: stream.upload(&columns)?,
             column_middles: stream.upload(&column_middles)?,
             stages,
+            turned: TurnedTable::new(stream, solver, grid)?,
         })
     }
 }

@@ -25,6 +25,23 @@ fn ring() -> Grid {
     grid.periodic("ymin", "ymax").unwrap()
 }
 
+/// Sectors whose sides are turned, of blocks of two orientations.
+fn turned(cells: [usize; 3]) -> Grid {
+    let grid = crate::testmesh::sector(cells, 7).periodic("ymin", "ymax").unwrap();
+    let grid = grid.split(0, 0, cells[0] / 2).unwrap().split(1, 1, cells[1] / 2).unwrap();
+    grid.reorient(1, [1, 2, 0], [true, false, false])
+}
+
+fn in_ring(name: &str) -> Boundary {
+    let motion = Motion { rotation: [0.3, 0.0, 0.0], ..Motion::NONE };
+    match name {
+        "xmin" => Boundary::MovingWall { motion, temperature: None },
+        "xmax" => Boundary::NoSlipIsothermal { temperature: 1.1 },
+        "zmin" => Boundary::VelocityInlet { velocity: [0.4, 0.0, 0.0], temperature: 1.02 },
+        _ => Boundary::Outlet { pressure: 1.0 },
+    }
+}
+
 /// Lines enough along all axes that none is cut into segments.
 fn many_lines() -> Grid {
     BoxGrid { cells: [50, 45, 47], size: [1.0, 1.0, 0.7], wave: 0.04 }.grid()
@@ -120,6 +137,8 @@ fn cases() -> Vec<(&'static str, Grid, StructuredConfig)> {
     });
     add("closed lines", ring(), between_walls, SCALAR, laminar);
     add("closed lines, Roe", ring(), in_tunnel, ROE, |_| {});
+    add("turned sides", turned([21, 9, 13]), in_ring, SCALAR, laminar);
+    add("turned sides, limited", turned([21, 9, 13]), in_ring, ROE, |_| {});
     add("many lines", many_lines(), between_walls, SCALAR, laminar);
     add("many lines, Roe", many_lines(), in_tunnel, ROE, |_| {});
     add("faces without area", pinched([18, 13, 7]), |_| Boundary::Farfield, SCALAR, laminar);
@@ -132,6 +151,7 @@ fn cases() -> Vec<(&'static str, Grid, StructuredConfig)> {
         ("blocks", blocks(), between_walls as fn(&str) -> Boundary),
         ("ring", ring(), in_tunnel),
         ("plane", plane(), between_walls),
+        ("turned sides", turned([13, 9, 11]), in_ring),
     ] {
         for (method, scheme) in [
             (StepMethod::Diagonal { fourth: true }, SCALAR),
@@ -191,8 +211,17 @@ fn cuda_small_case_of_open_and_closed_lines() {
         StepMethod::Diagonal { fourth: true },
         StepMethod::Ssor { sweeps: 1, relaxation: 1.0 },
     ];
-    for (grid, method) in [cube, ring()].into_iter().flat_map(|g| methods.map(|m| (g.clone(), m))) {
-        let mut config = config(&grid, between_walls, SCALAR);
+    type Case = (Grid, fn(&str) -> Boundary, Scheme);
+    let grids: [Case; 4] = [
+        (cube, between_walls, SCALAR),
+        (ring(), between_walls, SCALAR),
+        (turned([5, 4, 3]), in_ring, SCALAR),
+        (turned([5, 4, 3]), in_ring, ROE),
+    ];
+    for (grid, (boundary, scheme), method) in
+        grids.into_iter().flat_map(|(g, b, s)| methods.map(|m| (g.clone(), (b, s), m)))
+    {
+        let mut config = config(&grid, boundary, scheme);
         config.equations = Equations::Laminar;
         config.implicit.method = method;
         let mut solver = solver(grid, &config);

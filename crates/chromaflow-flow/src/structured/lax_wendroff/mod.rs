@@ -47,7 +47,7 @@ use crate::grid::Grid;
 use crate::march::forces::ForceScale;
 use crate::march::{
     Advanced, BadPlace, CONSERVED, CourantControl, FlowError, Forces, Host, March, Measured, Moment, Part,
-    PartTime, Place, Residuals, System, Times,
+    PartTime, Place, Residuals, System, Times, not_turned,
 };
 use crate::parallel;
 use block::NodeBlock;
@@ -113,6 +113,14 @@ impl LaxWendroffSolver {
         let setup::Start { grid, config, metrics, gas, free, scale, .. } = setup::start(grid, config, None)?;
         if config.turbulence.is_some() {
             return Err(FlowError::TurbulenceOption { key: "model", problem: turbulence::STEPS });
+        }
+        if let Some(rotation) = grid.rotation() {
+            let remedy = "choose another structured.method";
+            return Err(not_turned(
+                &rotation,
+                "what nodes of the scheme `lax_wendroff` add up".to_owned(),
+                remedy,
+            ));
         }
         if !(courant > 0.0 && courant <= 1.0) {
             let expected = "expected more than 0, at most 1";

@@ -9,6 +9,8 @@ use crate::grid::Exchange;
 use crate::jacobian::Stored;
 use crate::march::FlowError;
 use crate::march::linear::plan_options;
+use crate::march::turn_columns;
+use crate::mesh::periodic::Matrix;
 use crate::parallel;
 use crate::viscous::{mean_velocity_and_temperature, molecular, thin_layer_blocks, with_eddies};
 use chromaflow::order::Plan;
@@ -52,6 +54,10 @@ pub(super) struct GridRows {
     pub rows: Vec<u32>,
     pub batches: RowBatches,
     pub pattern: BlockPattern,
+    /// Of each cell and ghost of the blocks one and the number of the matrix that turns its vectors, 0 where none does; empty where no sides are
+    /// turned.
+    turns: Vec<Vec<u8>>,
+    matrices: Vec<Matrix>,
 }
 
 impl GridRows {
@@ -115,7 +121,8 @@ impl GridRows {
         });
         let positions = positions.collect();
         let places = order.iter().map(|&old| places[old as usize]).collect();
-        Ok(Self { places, positions, rows, batches: plan.batches, pattern })
+        let (turns, matrices) = (exchange.turns(), exchange.matrices().to_vec());
+        Ok(Self { places, positions, rows, batches: plan.batches, pattern, turns, matrices })
     }
 
     /// A matrix of zeros on these rows, in blocks of `nb`.
@@ -220,6 +227,7 @@ impl GridRows {
                     if position == APART {
                         continue;
                     }
+                    let other = self.by_its_own(place, side, block, other);
                     let at = 25 * (position as usize - first);
                     for (entry, value) in off[at..at + 25].iter_mut().zip(other) {
                         *entry = T::narrow(entry.wide() + value);
@@ -236,6 +244,20 @@ fn patch_number(block: &BlockState, place: &Place, side: usize) -> Option<u32> {
     let [u, v] = [(axis + 1) % 3, (axis + 2) % 3].map(|d| (d, place.cell[d] as usize));
     let ends = if side % 2 == 1 { block.cells.count[axis] - 1 } else { 0 };
     (place.cell[axis] as usize == ends).then(|| block.patch_of[side][u.1 + block.cells.count[u.0] * v.1])
+}
+
+impl GridRows {
+    /// The derivative by the state beyond a face, by that state as its own row has it: in other axes where sides are turned.
+    #[inline]
+    fn by_its_own(&self, place: &Place, side: usize, block: &BlockState, mut by: [f64; 25]) -> [f64; 25] {
+        let Some(turns) = self.turns.get(place.block as usize) else { return by };
+        let (at, step) = (place.at as usize, block.cells.stride[side / 2]);
+        let turn = turns[if side % 2 == 1 { at + step } else { at - step }];
+        if let Some(matrix) = usize::from(turn).checked_sub(1).map(|number| &self.matrices[number]) {
+            turn_columns(&mut by, 5, matrix);
+        }
+        by
+    }
 }
 
 /// Adds the derivative of the flux out through a boundary face by the cell's own state.

@@ -3,6 +3,8 @@
 
 mod beside;
 mod matrix;
+#[cfg(test)]
+mod tests;
 
 use super::StructuredSystem;
 use super::block::{BlockState, each_row};

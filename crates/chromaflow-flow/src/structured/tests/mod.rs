@@ -2,6 +2,7 @@ mod flows;
 mod methods;
 mod operators;
 mod over_ranks;
+mod sectors;
 mod turbulence;
 
 use super::*;

@@ -12,10 +12,11 @@ use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
 use crate::grid::Grid;
 use crate::march::FlowError;
-use crate::mesh::Mesh;
+use crate::mesh::periodic::{Rotation as Turn, product};
+use crate::mesh::{Marker, Mesh, cross, dot, sub};
 use crate::turbulence::production;
 use crate::turbulence::spalart_allmaras::{SaVariant, SpalartAllmaras};
-use crate::wall_distance::{NearWalls, Nearest, no_wall};
+use crate::wall_distance::{NearWalls, Repeats, no_wall};
 use crate::wall_layer::WallLayer;
 use chromaflow_device::Team;
 
@@ -88,28 +89,34 @@ pub(super) fn near_walls(
     team: &Team,
 ) -> Result<NearWalls, FlowError> {
     let holds = |name: &str| condition_of(patches, name).is_some_and(|condition| condition.kind.is_no_slip());
-    let of = |points: &[[f64; 3]]| {
-        NearWalls::of(mesh, |marker| holds(&marker.name), points, team).ok_or_else(|| no_wall(mesh))
+    let is_wall = |marker: &Marker| holds(&marker.name);
+    let repeats = Repeats { steps: grid.translations(), turns: turns_around(grid) };
+    NearWalls::repeated(mesh, is_wall, points, team, &repeats).ok_or_else(|| no_wall(mesh))
+}
+
+/// The rotation of a grid's sides, and how many turns away walls may be nearest: as many as its angle from end to end around the axis takes up.
+fn turns_around(grid: &Grid) -> Option<(Turn, i32)> {
+    let rotation = grid.rotation()?;
+    let nodes = || grid.blocks.iter().flat_map(|block| &block.nodes);
+    let off = |x: &[f64; 3]| {
+        let x = sub(*x, rotation.point);
+        let along = product(&rotation.along(), x);
+        sub(x, along)
     };
-    let mut near = of(points)?;
-    let mut shifts: Vec<[f64; 3]> = Vec::new();
-    for step in grid.interfaces.iter().map(|i| i.translation).filter(|t| *t != [0.0; 3]) {
-        for shift in [step, step.map(|x| -x)] {
-            if !shifts.contains(&shift) {
-                shifts.push(shift);
-            }
-        }
+    let mut middle = [0.0; 3];
+    for x in nodes() {
+        let x = off(x);
+        (0..3).for_each(|d| middle[d] += x[d]);
     }
-    for shift in shifts {
-        let moved: Vec<[f64; 3]> = points.iter().map(|x| std::array::from_fn(|d| x[d] - shift[d])).collect();
-        for (own, other) in near.nearest.iter_mut().zip(of(&moved)?.nearest) {
-            if other.distance < own.distance {
-                let place = std::array::from_fn(|d| other.place[d] + shift[d]);
-                *own = Nearest { place, ..other };
-            }
-        }
-    }
-    Ok(near)
+    let across = cross(rotation.axis, middle);
+    let angles = nodes().map(|x| {
+        let x = off(x);
+        dot(x, across).atan2(dot(x, middle))
+    });
+    let [low, high] = angles.fold([0.0_f64; 2], |[low, high], angle| [low.min(angle), high.max(angle)]);
+    let wide = ((high - low) / rotation.angle.abs() + 0.5).floor() as i32;
+    let all = rotation.sectors().map_or(wide, |n| n as i32 / 2);
+    Some((rotation, wide.clamp(1, all.max(1))))
 }
 
 /// Gives blocks their turbulence at the beginning, and the flow a turbulent layer along walls without slip.

@@ -4,22 +4,12 @@ use crate::config::{Boundary, FlowConfig};
 use crate::mesh::generate::{Cells, box_mesh};
 use crate::mesh::periodic::{Pair, Periods, merge};
 use crate::mesh::{Marker, Mesh};
+pub use crate::testmesh::swirling;
+use crate::testmesh::{LENGTH, moved};
 use crate::unstructured::FlowSolver;
 use chromaflow_device::Team;
 use std::f64::consts::TAU;
 use std::sync::Arc;
-
-/// Length along the axis.
-const LENGTH: f64 = 1.2;
-
-/// The axial place, the radius and the angle moved by what repeats `n` times around the axis; the sides of the sector are curved.
-fn moved([r, angle, x]: [f64; 3], n: usize) -> [f64; 3] {
-    let (a, b) = (n as f64 * angle, TAU * x / LENGTH);
-    let r = r + 0.03 * (a + 0.3).sin() * (TAU * r).sin();
-    let angle = angle + (0.15 * (1.3 * b).sin() + 0.2 * (r - 0.6)) / n as f64 + 0.02 * (a + b).sin();
-    let x = x + 0.02 * (a + 3.0 * r).cos() * (0.5 * b).sin();
-    [x, r * angle.cos(), r * angle.sin()]
-}
 
 /// Of `cells` along the radius, around a sector and along the axis, between the radii 0.5 and 1.3: one sector of `n`, or all of them.
 pub fn ring([radial, around, axial]: [usize; 3], cells: Cells, n: usize, whole: bool) -> Mesh {
@@ -119,22 +109,6 @@ pub fn config(mesh: &Mesh, other: impl Fn(&str) -> Boundary) -> FlowConfig {
         config.partners.insert("ymin".into(), "ymax".into());
     }
     config
-}
-
-/// A flow that repeats `n` times around the axis and varies everywhere; on the axis it lies along it.
-pub fn swirling(x: [f64; 3], n: usize) -> [f64; 5] {
-    let r = (x[1] * x[1] + x[2] * x[2]).sqrt();
-    let (sin, cos) = if r > 0.0 { (x[2] / r, x[1] / r) } else { (0.0, 1.0) };
-    let (a, b) = (n as f64 * x[2].atan2(x[1]), TAU * x[0] / LENGTH);
-    let wave = |phase: f64| r * (a + phase).sin();
-    let (radial, around) = (0.1 * wave(0.4) * b.cos(), 0.2 * r + 0.1 * wave(1.0));
-    [
-        1.0 + 0.1 * wave(0.1) + 0.1 * b.sin(),
-        0.4 + 0.1 * wave(2.0) * (b + 0.5).cos() + 0.05 * r,
-        radial * cos - around * sin,
-        radial * sin + around * cos,
-        (1.0 + 0.1 * wave(-0.5) + 0.1 * (b + 0.2).cos()) / 1.4,
-    ]
 }
 
 /// A solver in that flow, systems beside it in one that varies, too.

@@ -1,8 +1,7 @@
 //! What a set-up may have where periodic sides are turned: nothing that points across the axis.
 
-use crate::bc::Motion;
-use crate::config::{Boundary, FlowConfig};
-use crate::march::FlowError;
+use crate::config::FlowConfig;
+use crate::march::{FlowError, check_turned, not_turned};
 use crate::mesh::periodic::{Rotation, product};
 use crate::unstructured::FlowSystem;
 use chromaflow::dist::turning;
@@ -12,37 +11,12 @@ use chromaflow::dist::turning;
 /// # Errors
 /// [`FlowError::NotTurned`].
 pub fn check(config: &FlowConfig, rotation: &Rotation) -> Result<(), FlowError> {
-    let axis = rotation.axis;
-    let refuse = |what: String, remedy: &'static str| Err(FlowError::NotTurned { what, axis, remedy });
-    let lift_axis = config.reference.lift_axis.unwrap_or(2);
-    let stream = config.freestream.direction(lift_axis);
-    if !rotation.keeps(stream) {
-        let remedy =
-            "choose `alpha` and `beta` so that the stream lies along the axis, or solve for the whole circle";
-        return refuse(format!("a free stream along {stream:?}"), remedy);
-    }
-    for (name, boundary) in &config.boundaries {
-        let (what, vector) = match boundary {
-            Boundary::VelocityInlet { velocity, .. } => ("velocity", *velocity),
-            Boundary::Inlet { direction, .. } => ("direction", *direction),
-            Boundary::MovingWall { motion: Motion { velocity, rotation: spin, center }, .. } => {
-                let size = spin.iter().map(|v| v.abs()).fold(0.0, f64::max);
-                let off = rotation.radius(*center) * size;
-                if !rotation.keeps(*spin) || off > 1e-9 * size {
-                    let what = format!("the wall `{name}`, which turns by {spin:?} about {center:?}");
-                    return refuse(what, "walls turn about the axis of the periodic sides");
-                }
-                ("velocity", *velocity)
-            }
-            _ => continue,
-        };
-        if !rotation.keeps(vector) {
-            return refuse(format!("the {what} {vector:?} of `{name}`"), "give it along the axis");
-        }
-    }
+    let stream = config.freestream.direction(config.reference.lift_axis.unwrap_or(2));
+    check_turned(rotation, Some(stream), &config.boundaries)?;
     let around = config.implicit.preconditioner;
     if around.sweeps_in_levels() || around == chromaflow::solver::PreconditionerKind::Lines {
-        return refuse(format!("the preconditioner `{around}`"), "choose `multicolor` or `ilu0`");
+        let what = format!("the preconditioner `{around}`");
+        return Err(not_turned(rotation, what, "choose `multicolor` or `ilu0`"));
     }
     Ok(())
 }

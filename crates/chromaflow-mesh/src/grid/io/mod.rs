@@ -24,12 +24,12 @@ use std::path::{Path, PathBuf};
 pub fn read(points: &Path, map: &Path, options: &Plot3dOptions) -> Result<Grid, GridError> {
     let mut grid = read_unchecked(points, map, options)?;
     grid.check_points()?;
-    grid.find_translations();
+    grid.find_motions();
     grid.check()?;
     Ok(grid)
 }
 
-/// As [`read`], without the checks that need the points: periodic sides have no translation yet.
+/// As [`read`], without the checks that need the points: what carries one periodic side to the other is not known yet.
 ///
 /// A map may be that of the grid in three dimensions where the points are planar, as in files of NASA's turbulence modeling resource: its
 /// blocks have two points along one axis, and along the other two what the planar blocks have. That axis becomes k. What the map says

@@ -10,12 +10,16 @@
 use crate::MeshError;
 use crate::grid::{Grid, GridError, IndexMap, Interface, Patch, Side, Window};
 use crate::parse::text::{Lines, Words, show};
+use crate::periodic::Motion;
 use chromaflow::files::{AtomicFile, FileError};
 use std::io::{self, Write};
 use std::path::Path;
 
+/// Marks what is to be found from the points.
+const UNKNOWN: Motion = Motion::Translation([f64::NAN; 3]);
+
 /// Reads a neutral map file: the blocks' numbers of points, and a grid with patches and interfaces but no blocks. Blocks
-/// are numbered by their order. Rows of the type `periodic` are read as one-to-one; how far apart their sides are is found
+/// are numbered by their order. Rows of the type `periodic` are read as one-to-one; what carries one side to the other is found
 /// when the points are there, see [`crate::grid::read`].
 ///
 /// # Errors
@@ -137,25 +141,25 @@ fn row(words: &mut Words<'_>, dimensions: &[[usize; 3]], grid: &mut Grid) -> Res
         pairs[n] = (axes[other], start, end);
     }
     let map = IndexMap::between(&a, &b, pairs);
-    // A translation that is not a number marks what is to be found from the points.
-    let translation = if plain == "periodic" { [f64::NAN; 3] } else { [0.0; 3] };
-    grid.interfaces.push(Interface { a, b, map, translation });
+    let motion = if plain == "periodic" { UNKNOWN } else { Motion::NONE };
+    grid.interfaces.push(Interface { a, b, map, motion });
     Ok(())
 }
 
 impl Grid {
-    /// Gives periodic interfaces read from a file the translation between their first points.
-    pub(super) fn find_translations(&mut self) {
-        for interface in &mut self.interfaces {
-            if !interface.translation[0].is_nan() {
-                continue;
-            }
-            let at = interface.a.low;
-            let other = interface.map.node(at.map(|n| n as isize)).map(|n| n as usize);
-            let ends = (self.blocks.get(interface.a.block), self.blocks.get(interface.b.block));
-            if let (Some(a), Some(b)) = ends {
-                let (x, y) = (a.node(at), b.node(other));
-                interface.translation = std::array::from_fn(|c| x[c] - y[c]);
+    /// Gives periodic interfaces read from a file their translations and rotations, from their points.
+    pub(super) fn find_motions(&mut self) {
+        for n in 0..self.interfaces.len() {
+            let Interface { a, b, motion, .. } = &self.interfaces[n];
+            let is_there = |w: &Window| {
+                let block = self.blocks.get(w.block);
+                block.is_some_and(|block| {
+                    (0..3).all(|d| w.high[d] < block.points[d])
+                        && block.nodes.len() == block.points.iter().product()
+                })
+            };
+            if matches!(motion, Motion::Translation(step) if step[0].is_nan()) && is_there(a) && is_there(b) {
+                self.interfaces[n].motion = self.motion_of(&self.interfaces[n]);
             }
         }
     }
@@ -199,7 +203,7 @@ pub fn write_nmf(path: &Path, grid: &Grid) -> Result<(), GridError> {
             writeln!(file, "{:20} {}", p.name, half(&p.window, p.window.low, p.window.high))?;
         }
         for i in &grid.interfaces {
-            let kind = if i.translation == [0.0; 3] { "one-to-one" } else { "periodic" };
+            let kind = if i.motion.is_none() { "one-to-one" } else { "periodic" };
             let [from, to] =
                 [i.a.low, i.a.high].map(|x| i.map.node(x.map(|n| n as isize)).map(|n| n as usize));
             let swap = i.map.axis[i.a.side.tangential()[0]] != i.b.side.tangential()[0];
