@@ -150,6 +150,13 @@ fn structured_grids_have_turbulence() {
     let turbulence = slow.turbulence.unwrap();
     assert_eq!((turbulence.model, turbulence.second_order), (flow::TurbulenceModel::Sa, true));
     assert_eq!(of("mach = 1.5", Backend::Cpu).unwrap().scheme, roe(true));
+    let in_time = of(
+        "mach = 0.5\n[turbulence]\nmodel = \"sst\"\n[march]\nmode = \"unsteady\"\ndt = 0.1\nsteps = 2",
+        Backend::Cpu,
+    );
+    let in_time = in_time.unwrap();
+    assert!(matches!(in_time.implicit.nonlinear, flow::Nonlinear::NewtonKrylov(_)));
+    assert_eq!(in_time.turbulence.unwrap().model, flow::TurbulenceModel::Sst);
     let given = "mach = 0.5\n[structured]\nlimited = true";
     assert_eq!(of(given, Backend::Cpu).unwrap().scheme, roe(true));
     let matrix = of("mach = 0.5\n[structured]\nscheme = \"matrix\"", Backend::Cpu).unwrap().scheme;

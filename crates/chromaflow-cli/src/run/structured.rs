@@ -282,7 +282,10 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         if self.config.turbulence.is_some() {
             facts.insert("walls".to_owned(), summary::walls(S::y_plus(&self.solver)));
             let model = self.case.turbulence.model;
-            facts.insert("turbulence".to_owned(), json!({ "model": model, "unknowns": 1 }));
+            facts.insert(
+                "turbulence".to_owned(),
+                json!({ "model": model, "unknowns": S::coupled_unknowns(&self.solver).len() }),
+            );
         }
         facts
     }

@@ -29,9 +29,11 @@ pub use cuda::{
 pub(crate) use cuda::{SubtractUpdate, kernel_sources, sources_of};
 pub use direction::Direction;
 pub use matrix::Carried;
+pub(crate) use newton::Units;
 pub use system::{CoupledState, CoupledSystem};
 pub use transport::{
     flux_carried, flux_diffused, flux_entering, gradient_of_positive, rate_of_carried, rate_slope_of_carried,
+    skew_of_positive,
 };
 
 use crate::bc::{Condition, ConditionClass, WallNode, condition_class, condition_flux};

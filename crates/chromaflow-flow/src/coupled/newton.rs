@@ -8,17 +8,17 @@ use chromaflow::dist::Links;
 
 /// Units of unknowns and residuals, with which they are as large as the flow's.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Units {
+pub(crate) struct Units {
     /// Of each unknown, and of its residual.
-    pub(super) of: Vec<[f64; 2]>,
+    pub(crate) of: Vec<[f64; 2]>,
     /// What the two are multiplied by, `[rows, nb]`: of local unknowns their value, and that times V/dt, so that residuals are measured by
     /// what they would change in a step; of others ones. Empty where no unknown is local.
-    pub(super) weights: Vec<[f64; 2]>,
+    pub(crate) weights: Vec<[f64; 2]>,
 }
 
 impl Units {
     /// Of the `i`-th value.
-    fn at(&self, i: usize) -> [f64; 2] {
+    pub(crate) fn at(&self, i: usize) -> [f64; 2] {
         let [unit, residual] = self.of[i % self.of.len()];
         self.weights.get(i).map_or([unit, residual], |weights| [unit * weights[0], residual * weights[1]])
     }

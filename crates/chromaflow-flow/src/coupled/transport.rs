@@ -97,7 +97,18 @@ pub fn gradient_of_positive<T: Real>(
     n: &[T; 3],
 ) -> T {
     let [normal, along] = parts_of_gradient(gradient, dx, n);
-    let skew = normal - across * along;
+    across * (ends[1] - ends[0]) + skew_of_positive(across, ends, normal - across * along)
+}
+
+/// What is left in [`gradient_of_positive`] of `skew`, the mean gradient's part across the edge times the area: skew / sqrt(1 + (skew / most)^2).
+///
+/// ```
+/// use chromaflow_flow::coupled::skew_of_positive;
+/// assert_eq!(skew_of_positive(1.0, &[1e9, 1e9], -2.0), -2.0);
+/// assert!(skew_of_positive(1.0, &[1.0, 9.0], -2e9).abs() < 4.0 + 1e-12);
+/// ```
+#[inline(always)]
+pub fn skew_of_positive<T: Real>(across: T, ends: &[T; 2], skew: T) -> T {
     let zero = T::c(0.0);
     // What goes up the gradient leaves the second node.
     let from_first = skew.lt(zero);
@@ -105,7 +116,7 @@ pub fn gradient_of_positive<T: Real>(
     let other = T::select(from_first, ends[1], ends[0]);
     let donor = T::select(donor.le(zero), other, donor);
     let part = skew / (T::c(MOST_ACROSS) * across.abs() * donor).max(T::c(LEAST_ACROSS));
-    across * (ends[1] - ends[0]) + skew / (T::c(1.0) + part * part).sqrt()
+    skew / (T::c(1.0) + part * part).sqrt()
 }
 
 /// What a boundary contributes to R_i: mass that enters brings `value` along; mass that leaves takes the node's own.

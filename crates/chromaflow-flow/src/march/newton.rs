@@ -8,6 +8,10 @@ use chromaflow::vector::norm2;
 use chromaflow_device::Team;
 use std::cell::RefCell;
 
+/// Where systems beside the flow have derivatives themselves, the least share of the flow in the length of a step: the flow's own residual is as good as
+/// linear in what it takes of them.
+pub const LEAST_SHARE: f64 = 1e-4;
+
 /// What a Newton-Krylov step asks of a system, all at the state that the step starts from.
 pub trait NewtonStep {
     /// The number of unknowns.

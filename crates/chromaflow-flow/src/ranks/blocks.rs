@@ -69,6 +69,11 @@ impl BlockRanks {
         Ok(Self { share, owner, blocks, balance })
     }
 
+    /// Whether there are others.
+    pub fn several(&self) -> bool {
+        self.share.ranks().size() > 1
+    }
+
     /// Copies across interfaces into this rank's blocks.
     pub fn exchange(&self, grid: &Grid) -> BlockExchange {
         let (copies, lists) = Exchange::new(grid).of_rank(&self.owner, self.share.ranks().rank() as u32);

@@ -205,7 +205,7 @@ impl StructuredSystem {
                 for i in 0..ni {
                     let w = block.state(start + i);
                     let finite = (0..5).all(|c| block.r[(row * 5 + c) * ni + i].is_finite());
-                    let finite = finite && block.eddies.nut.get(start + i).is_none_or(|nut| nut.is_finite());
+                    let finite = finite && block.has_good_turbulence(self.physics.turbulence, start + i);
                     if !(finite && w.iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0) {
                         return Some((b, start + i));
                     }

@@ -20,7 +20,7 @@ pub struct StructuredConfig {
     pub scheme: Scheme,
     /// Viscous fluxes.
     pub viscous: ViscousTerms,
-    /// The turbulence model of viscous flow: Spalart-Allmaras, of steady flow by Newton-Krylov steps on the CPU.
+    /// The turbulence model of viscous flow, by Newton-Krylov steps on the CPU.
     pub turbulence: Option<TurbulenceConfig>,
     /// Boundary condition of each marker by its name.
     pub boundaries: BTreeMap<String, Boundary>,

@@ -35,7 +35,6 @@ mod ssor;
 #[cfg(test)]
 mod tests;
 mod turbulence;
-mod turned;
 mod waves;
 
 pub use crate::march::PartTime;
@@ -60,6 +59,7 @@ use crate::march::{
 use crate::ranks::BlockExchange;
 use block::{BlockState, each_row};
 use boundary::PatchState;
+use boundary::turned::TurnedFace;
 use chromaflow::dist::Share;
 use chromaflow_device::Team;
 use lines::LineSolver;
@@ -69,7 +69,6 @@ use residual::Physics;
 use ssor::Ssor;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use turned::TurnedFace;
 
 /// A solver for one grid and one set-up, with its state.
 pub type StructuredSolver = March<StructuredSystem>;
@@ -136,7 +135,7 @@ impl System for StructuredSystem {
     fn restore(&mut self) -> Result<(), FlowError> {
         for block in &mut self.blocks {
             block.w.copy_from_slice(&block.last_good);
-            block.eddies.nut.copy_from_slice(&block.eddies.last_good);
+            block.eddies.values.copy_from_slice(&block.eddies.last_good);
         }
         Ok(())
     }
@@ -145,6 +144,7 @@ impl System for StructuredSystem {
         for block in &mut self.blocks {
             block.levels.swap(0, 1);
             block.levels[0].copy_from_slice(&block.w);
+            block.eddies.next_level();
         }
         Ok(())
     }
@@ -186,6 +186,10 @@ impl Host for StructuredSystem {
             None => self.turbulence_round_off(0..self.blocks.len()),
             Some(over) => over.round_off.clone(),
         }
+    }
+
+    fn starts_apart(&self) -> bool {
+        self.physics.turbulence.is_some_and(|turbulence| turbulence.is_local())
     }
 
     fn first_bad(&self) -> Option<usize> {
@@ -250,10 +254,19 @@ impl StructuredSystem {
     /// R: the sum of fluxes out of each cell, and in unsteady runs the change in time; forces of pressure and friction on the walls.
     fn compute_residual(&mut self, bdf: Option<Bdf>) -> Vec<WallLoads> {
         self.fill_ghosts();
-        if let Some(sa) = self.physics.turbulence {
+        if let Some(model) = self.physics.turbulence {
             let (patches, blocks) = (&self.patches, &mut self.blocks);
-            turbulence::prepare(&self.team, &self.physics, sa, patches, blocks, &self.exchange);
+            turbulence::prepare(&self.team, &self.physics, model, patches, blocks, &self.exchange);
         }
+        let walls = self.flow_residual(bdf);
+        if let Some(model) = self.physics.turbulence {
+            turbulence::residual(&self.team, &self.physics, model, &self.patches, &mut self.blocks, bdf);
+        }
+        walls
+    }
+
+    /// The flow's part, with the ghosts and eddy viscosities that are there.
+    fn flow_residual(&mut self, bdf: Option<Bdf>) -> Vec<WallLoads> {
         for block in &mut self.blocks {
             residual::residual(&self.team, &self.physics, block);
         }
@@ -277,11 +290,6 @@ impl StructuredSystem {
             );
             if patch.condition.kind.is_wall() {
                 walls.push((number, pressure, viscous));
-            }
-        }
-        if let Some(sa) = self.physics.turbulence {
-            for block in &mut self.blocks {
-                turbulence::residual(&self.team, &self.physics, sa, &self.patches, block);
             }
         }
         if let Some(bdf) = bdf {
@@ -325,7 +333,7 @@ impl StructuredSystem {
         if let Some(mut newton) = self.newton.take() {
             let solved = self.solve_newton(&mut newton, at);
             self.newton = Some(newton);
-            return solved.map(Some);
+            return solved;
         }
         for block in &mut self.blocks {
             let local = implicit.local_step;
@@ -400,8 +408,8 @@ impl StructuredSystem {
         }
         let (mut limited, mut unphysical) = (limited.into_inner(), unphysical.into_inner());
         let mut cut_beside = 0;
-        if let Some(sa) = self.physics.turbulence {
-            let all = self.blocks.iter_mut().map(|block| block.update_turbulence(sa));
+        if let Some(model) = self.physics.turbulence {
+            let all = self.blocks.iter_mut().map(|block| block.update_turbulence(model));
             let [cut, bad] = all.fold([0; 2], |sums, of| [sums[0] + of[0], sums[1] + of[1]]);
             (cut_beside, unphysical) = (cut, unphysical + bad);
         }

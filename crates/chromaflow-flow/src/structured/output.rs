@@ -85,8 +85,8 @@ impl StructuredSolver {
         let count = if unsteady && restart.field(LEVELS[1]).is_some() { 3 } else { 1 };
         let states = LEVELS[..count].iter().map(|name| self.host.checked(restart, name)).collect();
         let states: Result<Vec<_>, FlowError> = states;
-        let found = states.and_then(|states| Ok((states, self.host.turbulence_of(restart)?)));
-        let (states, nut) = ranks::agreed(self.host.share(), found)?;
+        let found = states.and_then(|states| Ok((states, self.host.turbulence_of(restart, count)?)));
+        let (states, turbulence) = ranks::agreed(self.host.share(), found)?;
         let mut at_cell = 0;
         for block in &mut self.host_to_set().blocks {
             let (cells, len) = (block.cells, block.cells.len());
@@ -102,7 +102,7 @@ impl StructuredSolver {
             }
             block.last_good.copy_from_slice(&block.w);
         }
-        self.host_to_set().take_turbulence(&nut);
+        self.host_to_set().resume_turbulence(&turbulence);
         let everywhere = self.host.over.iter_mut().flat_map(|over| &mut over.patches);
         for patch in self.host.patches.iter_mut().chain(everywhere) {
             patch.condition.recall(&patch.name, restart);

@@ -2,7 +2,7 @@
 
 use super::block::{BlockState, load, load_state};
 use super::config::{LocalStep, Scheme, ViscousTerms};
-use super::turbulence::GridSa;
+use super::turbulence::GridTurbulence;
 use crate::flux::{
     Dissipation, RoeFix, flux_matrix_dissipation, flux_roe_muscl, flux_scalar_dissipation, spectral_radius,
 };
@@ -25,7 +25,7 @@ pub(super) struct Physics {
     pub terms: ViscousTerms,
     pub fix: RoeFix<f64>,
     /// The turbulence model, of viscous flow that has one.
-    pub turbulence: Option<GridSa>,
+    pub turbulence: Option<GridTurbulence>,
 }
 
 /// The sum of the fluxes out of each cell, without those through boundary faces, into `block.r`.

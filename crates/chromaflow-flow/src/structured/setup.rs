@@ -2,14 +2,14 @@
 
 use super::block::BlockState;
 use super::boundary::PatchState;
+use super::boundary::turned::turned_faces;
 use super::config::{StepMethod, StructuredConfig};
 use super::lines::LineSolver;
 use super::newton::GridNewton;
 use super::over_ranks::Over;
 use super::residual::Physics;
 use super::ssor::Ssor;
-use super::turbulence::{Eddies, GridSa};
-use super::turned::turned_faces;
+use super::turbulence::{Eddies, GridTurbulence};
 use super::{StructuredSolver, StructuredSystem};
 use crate::bc::ConditionKind;
 use crate::config::{Boundary, Equations, Nonlinear};
@@ -64,7 +64,13 @@ impl StructuredSolver {
         ranks: Option<&Ranks>,
     ) -> Result<Self, FlowError> {
         let Start { grid, config, metrics, gas, free, scale, depth, over } = start(grid, config, ranks)?;
-        let turbulence = GridSa::of(&config)?;
+        let turbulence = GridTurbulence::of(&config)?;
+        if turbulence.is_some_and(|model| model.is_local()) && over.as_ref().is_some_and(BlockRanks::several)
+        {
+            // Their steps apart solve with the matrix of the whole grid.
+            let what = "a model of k and omega on a structured grid".to_owned();
+            return Err(FlowError::NotOverRanks { what, remedy: "give the grid as a mesh" });
+        }
         let physics = Physics {
             gas,
             scheme: config.scheme,
@@ -110,10 +116,10 @@ impl StructuredSolver {
         for wall in slips().filter(|_| layer > 0.0) {
             start_along(gas, wall, layer, &mut blocks[wall.window.block]);
         }
-        if let (Some(sa), Some(transport)) = (turbulence, &physics.transport) {
+        if let (Some(model), Some(transport)) = (turbulence, &physics.transport) {
             let flow = (&config, gas, transport);
             let all = over.as_ref().map_or(&patches, |over| &over.patches);
-            super::turbulence::start(sa, flow, &grid, all, &mut blocks, &team)?;
+            super::turbulence::start(model, flow, &grid, all, &mut blocks, &team)?;
         }
         let volumes = blocks.iter().map(|b| b.metrics.total_volume());
         let volume = match &over {
@@ -133,13 +139,8 @@ impl StructuredSolver {
         let control = CflControl::new(config.implicit.cfl);
         let (newton, control) = match config.implicit.nonlinear {
             Nonlinear::NewtonKrylov(options) => {
-                let newton = GridNewton::new(
-                    &team,
-                    &blocks,
-                    (&exchange, over.as_ref()),
-                    options,
-                    turbulence.is_some(),
-                )?;
+                let newton =
+                    GridNewton::new(&team, &blocks, (&exchange, over.as_ref()), options, turbulence)?;
                 (Some(Box::new(newton)), control.of_newton_steps())
             }
             Nonlinear::DefectCorrection => (None, control.factored()),

@@ -22,7 +22,7 @@ type Second = Dual<First, 3>;
 type Exact = fn(&[f64; 3]) -> f64;
 
 /// F: kinematic viscosity over the speed of sound and the side of the cube.
-const SCALE: f64 = 0.01;
+pub(crate) const SCALE: f64 = 0.01;
 
 fn place(x: [f64; 3]) -> [Second; 3] {
     std::array::from_fn(|d| Second::variable(First::variable(x[d], d), d))
@@ -33,7 +33,7 @@ fn bend<T: Real>(x: &[T; 3], a: [f64; 3], phase: f64) -> T {
 }
 
 /// rho, u, v, w, p; at rest on the wall z = 0.
-fn flow<T: Real>(x: &[T; 3]) -> [T; 5] {
+pub(crate) fn flow<T: Real>(x: &[T; 3]) -> [T; 5] {
     let around = |mean: f64, size: f64, a, phase| T::c(mean) + T::c(size) * bend(x, a, phase);
     [
         around(1.0, 0.1, [2.0, 1.0, 1.5], 0.3),
@@ -48,11 +48,11 @@ fn nut<T: Real>(x: &[T; 3]) -> T {
     T::c(5.0) + T::c(2.0) * bend(x, [2.0, -1.0, 1.5], 0.4)
 }
 
-fn k<T: Real>(x: &[T; 3]) -> T {
+pub(crate) fn k<T: Real>(x: &[T; 3]) -> T {
     T::c(0.04) + T::c(0.01) * bend(x, [1.0, 2.0, -1.5], 0.1)
 }
 
-fn omega<T: Real>(x: &[T; 3]) -> T {
+pub(crate) fn omega<T: Real>(x: &[T; 3]) -> T {
     T::c(8.0) + T::c(2.0) * bend(x, [-1.5, 1.0, 2.0], 0.6)
 }
 
@@ -91,7 +91,7 @@ fn source_of_nut(x: [f64; 3]) -> f64 {
 }
 
 /// What a model of two equations needs for [`k`] and [`omega`].
-fn source_of_two(variant: KOmegaVariant, x: [f64; 3]) -> [f64; 2] {
+pub(crate) fn source_of_two(variant: KOmegaVariant, x: [f64; 3]) -> [f64; 2] {
     let model = KOmega { variant, ambient_k: First::c(0.0), ambient_omega: First::c(0.0) };
     let here: [First; 3] = std::array::from_fn(|d| First::variable(x[d], d));
     let (w, at) = (flow(&x), flow(&here));
@@ -121,11 +121,6 @@ fn errors(model: TurbulenceModel, second_order: bool, n: usize) -> Vec<f64> {
     let mut solver = FlowSolver::new(&mesh, config, Arc::new(Team::new(2))).unwrap();
     solver.set_state(|x| flow(&x));
     let sides = ["x0", "x1", "y0", "y1", "z0", "z1"];
-    let variant = match model {
-        TurbulenceModel::Sst => KOmegaVariant::Sst,
-        TurbulenceModel::SstVorticity => KOmegaVariant::SstVorticity,
-        _ => KOmegaVariant::Wilcox,
-    };
     // On the wall, where values are held, sources have no end.
     let off = |x: [f64; 3]| [x[0], x[1], x[2].max(1e-3)];
     let exact: Vec<(&str, Exact)> = match model {
@@ -137,7 +132,7 @@ fn errors(model: TurbulenceModel, second_order: bool, n: usize) -> Vec<f64> {
         solver.hold_unknown(name, &sides, |x| value(&x)).unwrap();
         let source = |x| match model {
             TurbulenceModel::SaNeg => source_of_nut(off(x)),
-            _ => source_of_two(variant, off(x))[v],
+            _ => source_of_two(KOmegaVariant::of(model).unwrap(), off(x))[v],
         };
         solver.set_unknown_source(name, source).unwrap();
     }

@@ -3,7 +3,7 @@
 pub mod hybrid;
 pub mod k_omega;
 #[cfg(test)]
-mod manufactured;
+pub(crate) mod manufactured;
 pub mod spalart_allmaras;
 #[cfg(test)]
 pub(crate) mod testcases;

@@ -13,7 +13,7 @@ use crate::gradient::NodeRecord;
 use crate::jacobian::share_at;
 use crate::march::Moment;
 use crate::march::linear::LinearSolver;
-use crate::march::newton::{self, NewtonStep};
+use crate::march::newton::{self, LEAST_SHARE, NewtonStep};
 use crate::parallel;
 use crate::real::{Dual, Real};
 use crate::residual::primitive_of;
@@ -51,10 +51,6 @@ struct Way {
     fluxes: Vec<[f64; 5]>,
     along: Vec<NodeRecord>,
 }
-
-/// Where systems beside the flow have derivatives themselves, the least share of the flow in the length of a step: the flow's own residual is as good as
-/// linear in what it takes of them.
-pub(super) const LEAST_SHARE: f64 = 1e-4;
 
 /// A system that the flow depends on, where the derivative is taken.
 struct Beside {

@@ -39,7 +39,7 @@ impl TurnedTable {
             first - faces.len()..first
         });
         let stages = stages.collect();
-        let side = |side: &super::super::turned::Side| {
+        let side = |side: &super::super::boundary::turned::Side| {
             let step = solver.blocks[side.block].cells.stride[side.axis];
             let at = grid.offsets()[side.block] + side.at;
             [at as u32, step as u32, side.axis as u32, u32::from(side.out > 0.0)]

@@ -29,8 +29,7 @@ pub(super) struct Place {
 impl Place {
     /// The cell's number without ghosts.
     pub fn number(&self, block: &BlockState) -> usize {
-        let ([ni, nj, _], [i, j, k]) = (block.cells.count, self.cell.map(|c| c as usize));
-        (k * nj + j) * ni + i
+        block.number(self.cell.map(|c| c as usize))
     }
 
     /// Where its residual lies.
@@ -138,6 +137,13 @@ impl GridRows {
             block.metrics.volume[place.at as usize] / block.dt[place.number(block)]
         };
         self.places.iter().map(time).collect()
+    }
+
+    /// Adds volumes times the factor of q in dq/dt.
+    pub fn add_time_shift(&self, blocks: &[BlockState], factor: f64, out: &mut [f64]) {
+        for (place, out) in self.places.iter().zip(out) {
+            *out += factor * blocks[place.block as usize].metrics.volume[place.at as usize];
+        }
     }
 
     /// Primitive states in the order of rows.
@@ -303,9 +309,9 @@ fn face_blocks(
         let volume = 0.5 * (block.metrics.volume[at] + block.metrics.volume[beyond]);
         let middle = mean_velocity_and_temperature(gas, &own, &other);
         let mut diffusing = molecular(gas, transport, middle[3]);
-        if let Some(sa) = physics.turbulence {
+        if let Some(turbulence) = physics.turbulence {
             let eddies = &block.eddies.viscosity;
-            diffusing = with_eddies(gas, &diffusing, 0.5 * (eddies[at] + eddies[beyond]), sa.prandtl);
+            diffusing = with_eddies(gas, &diffusing, 0.5 * (eddies[at] + eddies[beyond]), turbulence.prandtl);
         }
         let weight = n.map(|n| n / volume);
         let (by_own, by_other) = thin_layer_blocks(gas, &diffusing, &middle, &own, &other, &weight, &n);

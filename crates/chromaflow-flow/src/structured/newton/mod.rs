@@ -1,5 +1,5 @@
-//! Newton-Krylov steps on a grid, around the first-order matrix in block ILU; of turbulent flow for the model's variable at once, around a matrix of
-//! its own.
+//! Newton-Krylov steps on a grid, around the first-order matrix in block ILU; of turbulent flow for the model's unknowns at once, around a matrix of
+//! their own.
 
 mod beside;
 mod matrix;
@@ -9,13 +9,15 @@ mod tests;
 use super::StructuredSystem;
 use super::block::{BlockState, each_row};
 use super::over_ranks::{Over, norm};
-use super::residual;
+use super::turbulence::{self, GridTurbulence};
+use super::{Physics, residual};
 use crate::config::{Implicit, NewtonKrylov};
 use crate::gas::{conserved, primitive};
 use crate::grid::Exchange;
 use crate::march::linear::LinearSolver;
-use crate::march::newton::{self, NewtonStep};
+use crate::march::newton::{self, LEAST_SHARE, NewtonStep};
 use crate::march::{FlowError, Host, Moment};
+use crate::real::Dual;
 use beside::{Along, Beside};
 use chromaflow::dist::{Links, Share};
 use chromaflow::factor::block_ilu::Fill;
@@ -43,7 +45,7 @@ impl GridNewton {
         blocks: &[BlockState],
         (exchange, over): (&Exchange, Option<&Over>),
         options: NewtonKrylov,
-        turbulent: bool,
+        turbulence: Option<GridTurbulence>,
     ) -> Result<Self, FlowError> {
         let mut spatial = blocks.iter().any(|block| block.active == [true; 3]);
         if let Some(over) = over {
@@ -62,7 +64,7 @@ impl GridNewton {
         };
         let jacobian = rows.matrix(5, &implicit)?;
         let linear = LinearSolver::new(team, &rows.batches, &jacobian, &implicit)?;
-        let beside = if turbulent { Some(Beside::new(team, &rows, &implicit)?) } else { None };
+        let beside = turbulence.map(|model| Beside::new(team, &rows, &implicit, model)).transpose()?;
         Ok(Self { options, rows, jacobian, linear, beside })
     }
 }
@@ -82,22 +84,22 @@ struct GridStep<'a> {
     share: Option<Arc<Share>>,
     /// Of turbulent flow, whose unknowns follow the flow's.
     along: Option<Along>,
+    /// What residuals of the flow are divided by in GMRES's norm, where those beside it are measured by each cell's own values: V/dt of each row, else empty.
+    weights: Vec<f64>,
 }
 
-impl NewtonStep for GridStep<'_> {
-    fn len(&self) -> usize {
-        self.residual.len() + self.along.as_ref().map_or(0, |along| along.values.len())
+/// Each row's five entries over its weight.
+fn weigh(weights: &[f64], residual: &mut [f64]) {
+    for (row, weight) in residual.as_chunks_mut::<5>().0.iter_mut().zip(weights) {
+        for r in row {
+            *r /= weight;
+        }
     }
+}
 
-    fn size(&self) -> f64 {
-        self.size
-    }
-
-    fn norm(&self, team: &Team, v: &[f64]) -> f64 {
-        norm(team, self.share.as_deref(), v)
-    }
-
-    fn differentiate(&mut self, h: f64, v: &[f64], y: &mut [f64]) {
+impl GridStep<'_> {
+    /// Sets blocks to q + h v.
+    fn move_flow(&mut self, h: f64, v: &[f64]) {
         let (gas, team, rows) =
             (self.system.physics.gas, Arc::clone(&self.system.team), &self.newton.rows.rows);
         let mut first = 0;
@@ -118,11 +120,69 @@ impl NewtonStep for GridStep<'_> {
             });
             first += block.rows() * ni;
         }
-        let (_, changes) = v.split_at(self.residual.len());
-        if let Some(along) = &self.along {
-            along.put(&self.newton.rows, h, changes, &mut self.system.blocks);
+    }
+
+    /// Whether the model beside the flow has the derivative of its residual itself.
+    fn directed(&self) -> bool {
+        self.along.as_ref().is_some_and(|along| !along.ways.is_empty())
+    }
+
+    /// The residuals of a step h v, or of the model the derivative itself.
+    fn find_residuals(&mut self, h: f64, v: &[f64]) {
+        let (own, changes) = v.split_at(self.residual.len());
+        self.move_flow(h, own);
+        let Self { system, newton, along, at, .. } = self;
+        let Some(along) = along else {
+            system.compute_residual(at.bdf);
+            return;
+        };
+        along.put(&newton.rows, h, changes, &mut system.blocks);
+        let Some(model) = system.physics.turbulence.filter(|_| !along.ways.is_empty()) else {
+            system.compute_residual(at.bdf);
+            return;
+        };
+        let (gas, team) = (system.physics.gas, Arc::clone(&system.team));
+        for (place, v) in newton.rows.places.iter().zip(own.as_chunks::<5>().0) {
+            let (b, at) = (place.block as usize, place.at as usize);
+            let (len, way) = (system.blocks[b].cells.len(), &mut along.ways[b]);
+            let q = conserved(gas, &std::array::from_fn(|c| way.state[c * len + at]));
+            let w = primitive(gas.lift(), &std::array::from_fn(|c| Dual { v: q[c], d: [v[c]] }));
+            (0..5).for_each(|c| way.w[c * len + at] = w[c].d[0]);
         }
-        self.system.compute_residual(self.at.bdf);
+        let physics: Physics = system.physics;
+        let state = (&mut system.blocks[..], &system.exchange);
+        turbulence::direct(&team, &physics, model, &system.patches, state, &mut along.ways, h);
+        system.fill_ghosts();
+        system.flow_residual(at.bdf);
+        turbulence::derivative(
+            &team,
+            &physics,
+            model,
+            &system.patches,
+            &mut system.blocks,
+            &along.ways,
+            at.bdf,
+        );
+    }
+}
+
+impl NewtonStep for GridStep<'_> {
+    fn len(&self) -> usize {
+        self.residual.len() + self.along.as_ref().map_or(0, |along| along.values.len())
+    }
+
+    fn size(&self) -> f64 {
+        self.size
+    }
+
+    fn norm(&self, team: &Team, v: &[f64]) -> f64 {
+        let of = |v: &[f64]| norm(team, self.share.as_deref(), v);
+        if self.directed() { of(&v[..self.residual.len()]).max(LEAST_SHARE * of(v)) } else { of(v) }
+    }
+
+    fn differentiate(&mut self, h: f64, v: &[f64], y: &mut [f64]) {
+        self.find_residuals(h, v);
+        let team = Arc::clone(&self.system.team);
         let (base, times) = (&self.residual, &self.pseudo_time);
         let (y, of_changes) = y.split_at_mut(self.residual.len());
         self.newton.rows.each_residual(&team, &self.system.blocks, y, |row, moved, y| {
@@ -130,24 +190,37 @@ impl NewtonStep for GridStep<'_> {
                 y[c] = (moved[c] - base[5 * row + c]) / h + times[row] * v[5 * row + c];
             }
         });
+        weigh(&self.weights, y);
         if let (Some(along), Some(beside)) = (&self.along, &self.newton.beside) {
+            let changes = &v[self.residual.len()..];
             along.differentiate(&self.newton.rows, beside, &self.system.blocks, h, changes, of_changes);
         }
     }
 
     fn precondition(&mut self, r: &[f64], z: &mut [f64]) {
         let n = self.residual.len();
-        self.newton.linear.precondition(&self.newton.jacobian, &r[..n], &mut z[..n]);
-        if let (Some(along), Some(beside)) = (&self.along, &mut self.newton.beside) {
+        let GridNewton { linear, jacobian, beside, .. } = &mut *self.newton;
+        if self.weights.is_empty() {
+            linear.precondition(jacobian, &r[..n], &mut z[..n]);
+        } else {
+            let weighted: Vec<f64> =
+                r[..n].iter().enumerate().map(|(i, r)| r * self.weights[i / 5]).collect();
+            linear.precondition(jacobian, &weighted, &mut z[..n]);
+        }
+        if let (Some(along), Some(beside)) = (&self.along, beside) {
             beside.precondition(along, &r[n..], &mut z[n..]);
         }
     }
 }
 
 impl StructuredSystem {
-    /// Solves (V/dt + dR/dq) x = R by flexible GMRES; -x takes the place of the residual. The relative residual that is left, or the
-    /// number of a cell whose diagonal block cannot be inverted.
-    pub(super) fn solve_newton(&mut self, newton: &mut GridNewton, at: &Moment) -> Result<f64, usize> {
+    /// Solves (V/dt + dR/dq) x = R by flexible GMRES, or in steps apart with the matrices of the flow and of the model; -x takes the place of the residual. The
+    /// relative residual that is left, or the number of a cell whose diagonal block cannot be inverted.
+    pub(super) fn solve_newton(
+        &mut self,
+        newton: &mut GridNewton,
+        at: &Moment,
+    ) -> Result<Option<f64>, usize> {
         let share = Host::share(self).cloned();
         let (team, gas) = (Arc::clone(&self.team), self.physics.gas);
         for block in &mut self.blocks {
@@ -155,16 +228,30 @@ impl StructuredSystem {
         }
         let GridNewton { rows, jacobian, linear, options, beside } = newton;
         let pseudo_time = rows.pseudo_times(&self.blocks);
-        rows.assemble(&team, &self.physics, (&self.blocks, &self.patches), &pseudo_time, jacobian);
-        linear.convert(jacobian);
-        let mut factored = linear.factor(jacobian);
-        if let Some(beside) = beside.as_mut().filter(|_| factored.is_ok()) {
-            let state = (&self.blocks[..], &self.patches[..]);
-            factored = beside.factor(&team, &self.physics, rows, state, at);
+        let mut diagonal = pseudo_time.clone();
+        if let (Some(bdf), true) = (at.bdf, beside.is_some()) {
+            rows.add_time_shift(&self.blocks, bdf.factors()[0], &mut diagonal);
         }
-        self.all_regular(factored.map_err(|row| rows.cell(row)))?;
+        rows.assemble(&team, &self.physics, (&self.blocks, &self.patches), &diagonal, jacobian);
+        linear.convert(jacobian);
+        if let Some(beside) = beside {
+            beside.assemble(&team, &self.physics, rows, (&self.blocks, &self.patches), at);
+        }
         let mut b = vec![0.0; 5 * pseudo_time.len()];
         rows.each_residual(&team, &self.blocks, &mut b, |_, r, b| b.copy_from_slice(&r));
+        if let (false, Some(beside)) = (at.together, &mut *beside) {
+            let mut x = vec![0.0; b.len()];
+            let solved = linear.solve(jacobian, &b, &mut x, false);
+            let solved = solved.and_then(|left| beside.solve(rows, &mut self.blocks).map(|()| left));
+            self.all_regular(solved.map(drop).map_err(|row| rows.cell(row)))?;
+            rows.put_update(&x, &mut self.blocks);
+            return Ok(solved.ok().flatten());
+        }
+        let mut factored = linear.factor(jacobian);
+        if let Some(beside) = beside.as_mut().filter(|_| factored.is_ok()) {
+            factored = beside.factor();
+        }
+        self.all_regular(factored.map_err(|row| rows.cell(row)))?;
         let squares = |q: [f64; 5]| q.iter().map(|q| q * q).sum::<f64>();
         let states = rows.states(&self.blocks).map(|w| squares(conserved(gas, &w)));
         let size = match &share {
@@ -173,16 +260,32 @@ impl StructuredSystem {
         };
         let residual = b.clone();
         let norm = |x: &[f64]| norm(&team, share.as_deref(), x);
-        let along = beside.is_some().then(|| Along::new(norm, rows, &self.blocks, size, &residual));
+        let local = self.physics.turbulence.is_some_and(|model| model.is_local());
+        let weights = if local { pseudo_time.clone() } else { Vec::new() };
+        weigh(&weights, &mut b);
+        let along = beside.as_ref().map(|beside| {
+            let sizes = [size, norm(&b)];
+            Along::new(norm, rows, &self.blocks, beside, sizes)
+        });
         b.extend(along.iter().flat_map(Along::measured));
-        // A flow and what is beside it are as large.
-        let size = if along.is_some() { size * 2.0_f64.sqrt() } else { size };
+        // A flow and what is beside it are as large; of a model that has derivatives itself steps go by the flow.
+        let size = if along.is_some() && !local { size * 2.0_f64.sqrt() } else { size };
         let (mut x, options) = (vec![0.0; b.len()], at.newton(options));
         let states = self.blocks.iter().map(|block| block.w.clone()).collect();
         let links = share.clone();
         let links = links.as_deref().map(|share| share as &dyn Links);
-        let mut step =
-            GridStep { at: *at, states, residual, pseudo_time, size, share, along, system: self, newton };
+        let mut step = GridStep {
+            at: *at,
+            states,
+            residual,
+            pseudo_time,
+            size,
+            share,
+            along,
+            weights,
+            system: self,
+            newton,
+        };
         let left = newton::solve(&team, &mut step, &options, links, &b, &mut x);
         for (block, state) in step.system.blocks.iter_mut().zip(step.states) {
             block.w = state;
@@ -192,6 +295,6 @@ impl StructuredSystem {
             along.put_update(&step.newton.rows, changes, &mut step.system.blocks);
         }
         newton.rows.put_update(own, &mut self.blocks);
-        Ok(left)
+        Ok(Some(left))
     }
 }

@@ -4,6 +4,7 @@ mod operators;
 mod over_ranks;
 mod sectors;
 mod turbulence;
+mod two_equations;
 
 use super::*;
 use crate::config::{Boundary, Equations, Freestream, GasConfig, NewtonKrylov, Nonlinear};

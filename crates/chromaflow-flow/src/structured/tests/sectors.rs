@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::bc::Motion;
-use crate::config::{Cfl, Steady, Time, TurbulenceConfig, Unsteady};
+use crate::config::{Cfl, Steady, Time, TurbulenceConfig, TurbulenceModel, Unsteady};
 use crate::gas::Gas;
 use crate::mesh::periodic::Rotation;
 use crate::structured::lax_wendroff::{LaxWendroff, LaxWendroffSolver};
@@ -43,7 +43,9 @@ fn around(grid: &Grid, scheme: Scheme, equations: Equations) -> StructuredConfig
 fn swirled(grid: Grid, config: StructuredConfig, n: usize) -> StructuredSolver {
     let mut solver = StructuredSolver::new(grid, config, team(2)).unwrap();
     solver.set_state(|x| conserved(Gas::AIR, &swirling(x, n)));
-    solver.set_turbulence(|x| 3.0 * swirling([x[0] + 0.2, x[1], x[2]], n)[0]);
+    for name in solver.coupled_unknowns() {
+        solver.set_unknown(&name, |x| 3.0 * swirling([x[0] + 0.2, x[1], x[2]], n)[0]).unwrap();
+    }
     solver
 }
 
@@ -241,12 +243,19 @@ fn steady_flow_of_a_passage_is_that_of_the_ring() {
         config.turbulence = Some(TurbulenceConfig::default());
         config
     };
+    let two_equations = |config| {
+        let mut config: StructuredConfig = turbulent(config);
+        config.turbulence =
+            Some(TurbulenceConfig { model: TurbulenceModel::Sst, ..TurbulenceConfig::default() });
+        config
+    };
     type Change<'a> = (&'a str, Scheme, &'a dyn Fn(StructuredConfig) -> StructuredConfig);
-    let changes: [Change; 4] = [
+    let changes: [Change; 5] = [
         ("Euler", SCHEMES[0], &|config| config),
         ("Euler, Roe", UNLIMITED, &|config| config),
         ("laminar", SCHEMES[1], &laminar),
         ("turbulent", UNLIMITED, &turbulent),
+        ("turbulent, two equations", UNLIMITED, &two_equations),
     ];
     for (what, scheme, change) in changes {
         let solved = |grid: Grid| {

@@ -3,18 +3,17 @@
 use super::*;
 use crate::bc::Motion;
 use crate::config::{
-    Cfl, Hybrid, Quadratic, Region, Rotation, Steady, Time, TurbulenceConfig, TurbulenceModel, Unsteady,
-    WallTreatment,
+    Cfl, Hybrid, Quadratic, Region, Rotation, Steady, Time, TurbulenceConfig, TurbulenceModel, WallTreatment,
 };
 use crate::grid::generate::FlatPlate;
 use crate::structured::lax_wendroff::{LaxWendroff, LaxWendroffSolver};
 use crate::turbulence::spalart_allmaras::{SaVariant, SpalartAllmaras, sa_source};
 use chromaflow::Outcome;
 
-const ROE: Scheme = Scheme::Roe { kappa: 1.0 / 3.0, limited: false };
+pub(super) const ROE: Scheme = Scheme::Roe { kappa: 1.0 / 3.0, limited: false };
 
 /// Turbulent flow in a box above its side `ymin`, all others far fields.
-fn over_a_wall(grid: &Grid, wall: Boundary) -> StructuredConfig {
+pub(super) fn over_a_wall(grid: &Grid, wall: Boundary) -> StructuredConfig {
     let mut config = config(grid, ROE, Equations::Laminar);
     config.boundaries.insert("ymin".to_owned(), wall);
     config.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov::default());
@@ -23,19 +22,25 @@ fn over_a_wall(grid: &Grid, wall: Boundary) -> StructuredConfig {
 }
 
 /// A wall that goes with the stream.
-fn belt(mach: f64) -> Boundary {
+pub(super) fn belt(mach: f64) -> Boundary {
     Boundary::MovingWall { motion: Motion { velocity: [mach, 0.0, 0.0], ..Motion::NONE }, temperature: None }
 }
 
-/// nut over all cells, and rates of change without sources: the residual over volumes.
-fn rates_of_nut(solver: &mut StructuredSolver, nut: impl Fn([f64; 3]) -> f64) -> Vec<f64> {
-    solver.set_turbulence(nut);
+/// Rates of change of an unknown without the flow's: the residual over volumes.
+pub(super) fn rates_of(solver: &mut StructuredSolver, v: usize) -> Vec<f64> {
     solver.rates();
-    let host = solver.synced_mut();
+    let nb = solver.coupled_unknowns().len();
     let of = |block: &BlockState| {
-        block.places().zip(&block.eddies.r).map(|(at, r)| r / block.metrics.volume[at]).collect::<Vec<_>>()
+        let rates = block.places().zip(block.turbulence_residual(v, nb));
+        rates.map(|(at, r)| r / block.metrics.volume[at]).collect::<Vec<_>>()
     };
-    host.blocks.iter().flat_map(of).collect()
+    solver.synced_mut().blocks.iter().flat_map(of).collect()
+}
+
+/// nut over all cells, and its rates.
+fn rates_of_nut(solver: &mut StructuredSolver, nut: impl Fn([f64; 3]) -> f64) -> Vec<f64> {
+    solver.set_unknown("nut", nut).unwrap();
+    rates_of(solver, 0)
 }
 
 /// Of a uniform flow past a wall that goes with it nothing changes but by the model's sources, in blocks of all orientations.
@@ -210,7 +215,7 @@ fn walls_have_the_derivative_of_their_friction() {
 }
 
 /// A plate of length 1 at a Reynolds number of a million on a small grid.
-fn plate(cut: Option<usize>, model: TurbulenceModel) -> StructuredSolver {
+pub(super) fn plate(cut: Option<usize>, model: TurbulenceModel) -> StructuredSolver {
     let (grid, config) = plate_case(cut, model);
     StructuredSolver::new(grid, config, team(1)).unwrap()
 }
@@ -261,7 +266,7 @@ fn plates_converge_and_blocks_change_nothing() {
         });
         assert_eq!(outcome, Outcome::Converged, "after {}", solver.iteration());
         assert!(last >= Some(10.0), "{last:?}");
-        assert!(solver.turbulence().iter().all(|nut| *nut > 0.0));
+        assert!(solver.unknown("nut").unwrap().iter().all(|nut| *nut > 0.0));
         let heights = solver.y_plus();
         assert!(heights.len() == 1 && heights[0].1.max < 5.0, "{heights:?}");
         solver.forces().total.cd
@@ -294,7 +299,7 @@ fn restarts_have_the_variable() {
     let mut old = make();
     assert_eq!(old.unknowns_missing_in(&restart), ["nut"]);
     old.resume(&restart).unwrap();
-    assert!(old.turbulence().iter().all(|nut| *nut == 3.0));
+    assert!(old.unknown("nut").unwrap().iter().all(|nut| *nut == 3.0));
     restart.fields.push(crate::output::Field::scalar("nut", vec![1.0; 7]));
     let error = old.resume(&restart).unwrap_err().to_string();
     assert!(error.contains("nut") && error.contains("7 values"), "{error}");
@@ -305,12 +310,12 @@ fn restarts_have_the_variable() {
 fn rejected_steps_give_everything_back() {
     let mut solver = plate(None, TurbulenceModel::SaNeg);
     (0..3).for_each(|_| drop(solver.step()));
-    let (state, nut) = (solver.state(), solver.turbulence());
+    let (state, nut) = (solver.state(), solver.unknown("nut"));
     solver.step();
-    assert!(solver.turbulence() != nut);
+    assert!(solver.unknown("nut") != nut);
     solver.host.restore().unwrap();
-    assert!(solver.state() == state && solver.turbulence() == nut);
-    solver.set_turbulence(|x| if x[0] > 0.9 { f64::NAN } else { 3.0 });
+    assert!(solver.state() == state && solver.unknown("nut") == nut);
+    solver.set_unknown("nut", |x| if x[0] > 0.9 { f64::NAN } else { 3.0 }).unwrap();
     assert!(solver.host.first_bad().is_some_and(|row| solver.cells()[row].0[0] > 0.9));
 }
 
@@ -349,11 +354,7 @@ fn what_is_not_there_is_told() {
     let model =
         |c: &mut StructuredConfig, f: &dyn Fn(&mut TurbulenceConfig)| f(c.turbulence.as_mut().unwrap());
     refused(&|c| c.implicit.nonlinear = Nonlinear::DefectCorrection, "leave out structured.method");
-    refused(&|c| c.time = Time::Unsteady(Unsteady::default()), "march.mode = \"steady\"");
-    refused(
-        &|c| model(c, &|t| t.model = TurbulenceModel::Sst),
-        "turbulence.model: structured grids have Spalart-Allmaras",
-    );
+    refused(&|c| model(c, &|t| t.inflow_k = 0.0), "turbulence.inflow_k");
     refused(&|c| model(c, &|t| t.quadratic = Quadratic::Qcr2000), "turbulence.qcr");
     refused(&|c| model(c, &|t| t.hybrid = Hybrid::Des), "turbulence.hybrid");
     refused(&|c| model(c, &|t| t.rotation = Rotation::Curved), "turbulence.rotation_correction");

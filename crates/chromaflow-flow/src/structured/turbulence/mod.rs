@@ -1,50 +1,76 @@
-//! The Spalart-Allmaras model on structured grids: one unknown a cell beside the flow.
+//! Turbulence models on structured grids: unknowns of the cells beside the flow.
 //!
 //! | file | |
 //! |---|---|
-//! | `cells.rs` | what passes faces, sources, the residual |
+//! | `spalart_allmaras.rs` | what passes faces, sources, the residual: of nut |
+//! | `k_omega.rs` | the same of k and omega |
+//! | `lanes.rs` | what it takes of eight cells at a time |
+//! | `ghosts.rs` | values beyond boundaries |
+//! | `links.rs` | what matrices are made of |
+//! | `along.rs` | the derivative of what the flow takes along a direction |
 //! | `start.rs` | from a set-up to the state at the beginning |
 //! | `output.rs` | fields, friction, y+ |
 //!
-//! **Space**, of cell i with neighbors j: U the volume that leaves through their face, by the mean of both velocities,
+//! **Space**, of cell i with neighbors j, phi nut, k or omega: m what leaves through their face, of nut volume by the mean of both velocities, of k
+//! and omega mass by the mean of both mass fluxes,
 //! ```text
-//! R_i = sum of min(U, 0) (nut_j - nut_i) - Gamma_i grad nut . n,  less V_i times the source
+//! R_i = sum of min(m, 0) (phi_j - phi_i) - Gamma grad phi . n,  less V_i times the source
 //! ```
-//! a constant nut stays, whatever the flow does. Gamma_i takes |grad nut|^2 along and is the cell's own, see [`sa_diffusivity`]. The gradient is
-//! that of the difference across the face, and with all viscous terms those along the other axes. The vorticity is that of the cell's own
-//! gradient, of means across its faces.
+//! a constant phi stays, whatever the flow does. Of nut Gamma takes |grad nut|^2 along and is the cell's own, see [`sa_diffusivity`]; of k and omega it is
+//! the mean of both cells'. The gradient is that of the difference across the face, and with all viscous terms those along the other axes, which of k and omega
+//! are bounded as [`skew_of_positive`] has it. Vorticity, strain and cross diffusion are those of the cell's own gradient, of means across its faces.
 //!
-//! **Boundaries**: nut = 0 at walls without slip; what enters through open boundaries has the value of the free stream; nothing diffuses through
-//! open boundaries, planes of symmetry and slip walls.
+//! **Boundaries**: at walls without slip nut = 0, k = 0 and Menter's omega, [`k_omega_wall`], by the center of the cell next to it and the viscosity at the wall;
+//! what enters through open boundaries has the value of the free stream; nothing diffuses through open boundaries, planes of symmetry and slip walls.
 //!
 //! [`sa_diffusivity`]: crate::turbulence::spalart_allmaras::sa_diffusivity
+//! [`skew_of_positive`]: crate::coupled::skew_of_positive
+//! [`k_omega_wall`]: crate::turbulence::k_omega::k_omega_wall
 
-mod cells;
+mod along;
+mod ghosts;
+mod k_omega;
+mod lanes;
+mod links;
 mod output;
+mod spalart_allmaras;
 mod start;
 
-pub(super) use cells::{SaTerms, residual};
+pub(super) use along::{Way, derivative, direct};
+pub(super) use links::Links;
 pub(super) use start::{STEPS, start};
 
 use super::StructuredSystem;
 use super::block::BlockState;
 use super::boundary::PatchState;
+use super::config::Scheme;
 use super::residual::Physics;
-use crate::bc::{ConditionClass, condition_class};
-use crate::gas::{temperature, viscosity};
-use crate::grid::Side;
-use crate::parallel;
+use crate::coupled::{rate_of_carried, rate_slope_of_carried};
+use crate::march::Bdf;
 use crate::ranks::BlockExchange;
-use crate::turbulence::spalart_allmaras::{SaVariant, SpalartAllmaras, sa_kept, sa_viscosities};
+use crate::turbulence::k_omega::{self as two_equations, KOmega, k_omega_kept};
+use crate::turbulence::spalart_allmaras::{SaVariant, SpalartAllmaras, sa_kept};
 use chromaflow_device::Team;
 use std::ops::Range;
 
+/// Most unknowns of a model.
+const MOST: usize = 2;
+/// Weight of second-order advection's extrapolation where the flow's scheme has none.
+const KAPPA: f64 = 1.0 / 3.0;
+
+/// Which model.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Model {
+    SpalartAllmaras(SpalartAllmaras<f64>),
+    KOmega(KOmega<f64>),
+}
+
 /// The model of a set-up.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct GridSa {
-    pub model: SpalartAllmaras<f64>,
-    /// nut of what enters.
-    pub inflow: f64,
+pub(super) struct GridTurbulence {
+    pub model: Model,
+    /// nut, or k and omega, of what enters.
+    pub inflow: [f64; MOST],
     /// The turbulent Prandtl number.
     pub prandtl: f64,
     /// Whether advection is of second order.
@@ -55,32 +81,99 @@ pub(super) struct GridSa {
     pub cfl_ratio: f64,
 }
 
-/// The turbulence of a block. Arrays with ghosts lie as [`Cells`](crate::grid::Cells) has it, others `[rows, ni]`.
+impl GridTurbulence {
+    /// Names of the unknowns.
+    pub fn names(&self) -> &'static [&'static str] {
+        match self.model {
+            Model::SpalartAllmaras(_) => &["nut"],
+            Model::KOmega(_) => &two_equations::NAMES,
+        }
+    }
+
+    /// Their number.
+    pub fn unknowns(&self) -> usize {
+        self.names().len()
+    }
+
+    /// Whether unknowns span orders of magnitude over the grid: residuals are then measured by each cell's own values, derivatives along directions are exact, and
+    /// runs begin with steps apart.
+    pub fn is_local(&self) -> bool {
+        matches!(self.model, Model::KOmega(_))
+    }
+
+    /// What the residual of an unknown is divided by in norms, `value` its own.
+    pub fn weight(&self, v: usize, value: f64) -> f64 {
+        if self.is_local() { value.abs() + [self.inflow[0], 0.0][v] } else { 1.0 }
+    }
+
+    /// Whether a value is in its range.
+    fn is_good(&self, v: usize, value: f64) -> bool {
+        value.is_finite() && (!self.is_local() || if v == 0 { value >= 0.0 } else { value > 0.0 })
+    }
+
+    /// A value less its update: of models without negative values a part of it at least.
+    fn updated(&self, value: f64, x: f64) -> f64 {
+        match self.model {
+            Model::SpalartAllmaras(sa) if sa.variant == SaVariant::Negative => value - x,
+            Model::SpalartAllmaras(_) => sa_kept(value, x),
+            Model::KOmega(_) => k_omega_kept(value, x),
+        }
+    }
+}
+
+/// Weight of the extrapolation of advection of second order.
+fn kappa(physics: &Physics) -> f64 {
+    if let Scheme::Roe { kappa, .. } = physics.scheme { kappa } else { KAPPA }
+}
+
+/// The turbulence of a block. Arrays with ghosts lie as [`Cells`](crate::grid::Cells) has it, others have entries for its own cells.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Eddies {
-    /// The model's variable over the kinematic viscosity of the free stream, with ghosts.
-    pub nut: Vec<f64>,
-    /// Kinematic viscosity over the same, with ghosts.
+    /// nut over the kinematic viscosity of the free stream, or k and omega, with ghosts: `[unknowns, cells]`.
+    pub values: Vec<f64>,
+    /// The last good ones.
+    pub last_good: Vec<f64>,
+    /// Those of earlier time levels, newest first; empty in steady runs.
+    pub levels: [Vec<f64>; 2],
+    /// With nut: kinematic viscosity over that of the free stream, with ghosts.
     pub nu: Vec<f64>,
     /// Eddy viscosity over rho_inf a_inf and the grid's length unit, with ghosts.
     pub viscosity: Vec<f64>,
-    /// The last good nut.
-    pub last_good: Vec<f64>,
+    /// What k and omega diffuse by, with ghosts: `[2, cells]`.
+    pub diffusing: Vec<f64>,
     /// From the nearest wall without slip.
     pub distance: Vec<f64>,
     /// What production is multiplied by, of the same cells; empty for 1.
     pub production: Vec<f64>,
-    /// Residual, then update.
+    /// Residual, then update: `[rows, unknowns, ni]`.
     pub r: Vec<f64>,
-    /// The source's derivative by nut.
-    pub slope: Vec<f64>,
+    /// The derivative of nut's source, `[rows, ni]`; of k and omega see [`lanes::TERMS`].
+    pub terms: Vec<f64>,
 }
 
-/// nut beyond boundaries and interfaces, and with it viscosities of all cells and ghosts; the flow's ghosts are there.
+impl Eddies {
+    /// The present values are those of all earlier times.
+    fn start_here(&mut self) {
+        self.last_good.copy_from_slice(&self.values);
+        for level in self.levels.iter_mut().filter(|level| !level.is_empty()) {
+            level.copy_from_slice(&self.values);
+        }
+    }
+
+    /// The present values become those of the last time level.
+    pub fn next_level(&mut self) {
+        if !self.levels[0].is_empty() {
+            self.levels.swap(0, 1);
+            self.levels[0].copy_from_slice(&self.values);
+        }
+    }
+}
+
+/// Values beyond boundaries and interfaces, and with them viscosities of all cells and ghosts; the flow's ghosts are there.
 pub(super) fn prepare(
     team: &Team,
     physics: &Physics,
-    sa: GridSa,
+    turbulence: GridTurbulence,
     patches: &[PatchState],
     blocks: &mut [BlockState],
     exchange: &BlockExchange,
@@ -88,49 +181,51 @@ pub(super) fn prepare(
     // Twice, for ghosts beyond edges, as the flow's.
     for _ in 0..2 {
         for patch in patches {
-            fill_ghosts(sa, patch, &mut blocks[patch.window.block]);
+            ghosts::fill(physics, turbulence, patch, &mut blocks[patch.window.block]);
         }
-        if !exchange.is_empty() {
-            let mut fields: Vec<&mut [f64]> = blocks.iter_mut().map(|b| &mut b.eddies.nut[..]).collect();
-            exchange.fill(&mut fields, 1);
-        }
+        fill_interfaces(exchange, blocks.iter_mut().map(|b| &mut b.eddies.values), turbulence.unknowns());
     }
-    let Some(transport) = physics.transport else { return };
-    for block in blocks {
-        let (len, w, Eddies { nut, nu, viscosity: eddies, .. }) =
-            (block.cells.len(), &block.w, &mut block.eddies);
-        parallel::rows2(team, len, (1, nu), (1, eddies), |cells, nu, eddies| {
-            for ((at, nu), eddies) in cells.zip(nu).zip(eddies) {
-                let state = std::array::from_fn(|c| w[c * len + at]);
-                let mu = viscosity(transport, temperature(physics.gas, &state));
-                [*nu, *eddies] = sa_viscosities(sa.model, state[0], mu, nut[at]);
-            }
-        });
+    match turbulence.model {
+        Model::SpalartAllmaras(sa) => spalart_allmaras::viscosities(team, physics, sa, blocks),
+        Model::KOmega(model) => {
+            k_omega::prepare(team, physics, (model, turbulence), patches, blocks, exchange);
+        }
     }
 }
 
-/// nut beyond a patch: mirrored with the other sign at walls without slip, mirrored at other closed boundaries; at open ones that of the free stream
-/// where gas enters, else the cell's own.
-fn fill_ghosts(sa: GridSa, patch: &PatchState, block: &mut BlockState) {
-    let Side { axis, high } = patch.window.side;
-    let s = block.cells.stride[axis];
-    let class = condition_class(&patch.condition);
-    for &(at, _) in &patch.wide {
-        let beyond = |steps: usize| if high { at + steps * s } else { at - steps * s };
-        let nut = &block.eddies.nut;
-        let inner = if block.cells.count[axis] == 1 { at } else { 2 * at - beyond(1) };
-        let own = [nut[at], nut[inner]];
-        let ghosts = match class {
-            ConditionClass::NoSlip => own.map(|nut| -nut),
-            ConditionClass::Slip => own,
-            ConditionClass::Open => {
-                let n = block.metrics.face(axis, if high { beyond(1) } else { at });
-                let through = cells::passing(block, at, beyond(1), &n);
-                let leaves = if high { through >= 0.0 } else { through <= 0.0 };
-                [if leaves { own[0] } else { sa.inflow }; 2]
+/// Fills the ghosts beyond interfaces of an array of each block.
+fn fill_interfaces<'a>(
+    exchange: &BlockExchange,
+    fields: impl Iterator<Item = &'a mut Vec<f64>>,
+    components: usize,
+) {
+    if !exchange.is_empty() {
+        let mut fields: Vec<&mut [f64]> = fields.map(|field| &mut field[..]).collect();
+        exchange.fill(&mut fields, components);
+    }
+}
+
+/// What leaves each cell less what its source brings, in unsteady runs with the change in time, into `eddies.r`.
+pub(super) fn residual(
+    team: &Team,
+    physics: &Physics,
+    turbulence: GridTurbulence,
+    patches: &[PatchState],
+    blocks: &mut [BlockState],
+    bdf: Option<Bdf>,
+) {
+    match turbulence.model {
+        Model::SpalartAllmaras(sa) => {
+            for block in &mut *blocks {
+                spalart_allmaras::residual(team, physics, (sa, turbulence), patches, block);
             }
-        };
-        (block.eddies.nut[beyond(1)], block.eddies.nut[beyond(2)]) = (ghosts[0], ghosts[1]);
+        }
+        Model::KOmega(model) => k_omega::residual(team, physics, (model, turbulence), patches, blocks),
+    }
+    if let Some(bdf) = bdf {
+        for block in blocks {
+            block.add_turbulence_rate(turbulence, bdf);
+        }
     }
 }
 
@@ -138,21 +233,24 @@ fn fill_ghosts(sa: GridSa, patch: &PatchState, block: &mut BlockState) {
 const ROUND_OFF: f64 = 4.0 * f64::EPSILON;
 
 impl StructuredSystem {
-    /// Sum of R^2/V of the model's variable over these blocks; nothing without a model.
+    /// Sum of R^2/V of the model's unknowns over these blocks, R over what its cell weighs; nothing without a model.
     pub(super) fn turbulence_squares(&self, blocks: Range<usize>) -> Vec<f64> {
-        if self.physics.turbulence.is_none() {
-            return Vec::new();
-        }
-        let squares = |block: &BlockState| {
-            let of = block.places().zip(&block.eddies.r).map(|(at, r)| r * r / block.metrics.volume[at]);
+        let Some(turbulence) = self.physics.turbulence else { return Vec::new() };
+        let squares = |block: &BlockState, v: usize| {
+            let (len, r) = (block.cells.len(), block.turbulence_residual(v, turbulence.unknowns()));
+            let of = block.places().zip(r).map(|(at, r)| {
+                let r = r / turbulence.weight(v, block.eddies.values[v * len + at]);
+                r * r / block.metrics.volume[at]
+            });
             of.sum::<f64>()
         };
-        vec![self.blocks[blocks].iter().map(squares).sum()]
+        let sum = |v| self.blocks[blocks.clone()].iter().map(|block| squares(block, v)).sum();
+        (0..turbulence.unknowns()).map(sum).collect()
     }
 
-    /// The norm of a residual of the model that is nothing but rounding, of these blocks' part of it.
+    /// The norms of residuals of the model that are nothing but rounding, of these blocks' part of them.
     pub(super) fn turbulence_round_off(&self, blocks: Range<usize>) -> Vec<f64> {
-        let Some(sa) = self.physics.turbulence else { return Vec::new() };
+        let Some(turbulence) = self.physics.turbulence else { return Vec::new() };
         let surface = |block: &BlockState, at: usize| -> f64 {
             let faces =
                 (0..3).filter(|&d| block.active[d]).flat_map(|d| [(d, at), (d, at + block.cells.stride[d])]);
@@ -163,7 +261,8 @@ impl StructuredSystem {
             of.sum::<f64>()
         };
         let rate = (self.blocks[blocks].iter().map(square).sum::<f64>() / self.volume).sqrt();
-        vec![ROUND_OFF * sa.inflow * rate]
+        let scale = if turbulence.is_local() { 1.0 } else { turbulence.inflow[0] };
+        vec![ROUND_OFF * scale * rate; turbulence.unknowns()]
     }
 }
 
@@ -174,18 +273,78 @@ impl BlockState {
         self.cells.rows().flat_map(move |row| row..row + ni)
     }
 
-    /// nut <- nut - x, of models without negative values a hundredth of it at least. The numbers of cells cut, and of cells without a number.
-    pub fn update_turbulence(&mut self, sa: GridSa) -> [usize; 2] {
-        let places = self.places();
-        let Eddies { nut, last_good, r, .. } = &mut self.eddies;
-        last_good.copy_from_slice(nut);
+    /// The number of a cell of the block's own.
+    pub fn number(&self, [i, j, k]: [usize; 3]) -> usize {
+        let [ni, nj, _] = self.cells.count;
+        (k * nj + j) * ni + i
+    }
+
+    /// An unknown of the model at a place.
+    pub fn turbulence(&self, v: usize, at: usize) -> f64 {
+        self.eddies.values[v * self.cells.len() + at]
+    }
+
+    /// Where the residual of the first of `nb` unknowns lies of the cell of this number; the next ones follow `ni` apart.
+    pub fn turbulence_residual_at(&self, number: usize, nb: usize) -> usize {
+        let ni = self.cells.count[0];
+        number / ni * nb * ni + number % ni
+    }
+
+    /// Residuals, or updates, of one of `nb` unknowns in the order of [`Self::places`].
+    pub fn turbulence_residual(&self, v: usize, nb: usize) -> impl Iterator<Item = f64> {
+        let ni = self.cells.count[0];
+        self.eddies.r.chunks_exact(ni).skip(v).step_by(nb).flatten().copied()
+    }
+
+    /// Densities of earlier time levels at a place, as the change of unknowns in time has them: nut is one per volume, k and omega are per mass.
+    fn earlier_densities(&self, turbulence: GridTurbulence, at: usize) -> [f64; 2] {
+        if turbulence.is_local() { [0, 1].map(|l: usize| self.levels[l][at]) } else { [1.0; 2] }
+    }
+
+    /// The derivative by an unknown of its change in the cell at a place.
+    pub fn turbulence_time_slope(&self, turbulence: GridTurbulence, bdf: Bdf, at: usize) -> f64 {
+        let [_, last, before] = bdf.factors();
+        let slope = rate_slope_of_carried(&[last, before], &self.earlier_densities(turbulence, at));
+        self.metrics.volume[at] * slope
+    }
+
+    /// Adds the change in time to the residual.
+    fn add_turbulence_rate(&mut self, turbulence: GridTurbulence, bdf: Bdf) {
+        let ([_, last, before], nb, len) = (bdf.factors(), turbulence.unknowns(), self.cells.len());
+        for (number, at) in self.places().enumerate() {
+            let densities = self.earlier_densities(turbulence, at);
+            for v in 0..nb {
+                let earlier = [0, 1].map(|l: usize| self.eddies.levels[l][v * len + at]);
+                let rate = rate_of_carried(&[last, before], &densities, self.turbulence(v, at), &earlier);
+                let place = self.turbulence_residual_at(number, nb) + v * self.cells.count[0];
+                self.eddies.r[place] += self.metrics.volume[at] * rate;
+            }
+        }
+    }
+
+    /// Whether the model's unknowns at a place are in their range.
+    pub fn has_good_turbulence(&self, turbulence: Option<GridTurbulence>, at: usize) -> bool {
+        turbulence.is_none_or(|t| (0..t.unknowns()).all(|v| t.is_good(v, self.turbulence(v, at))))
+    }
+
+    /// Takes the update, of models without negative values cut so that a part of each is left. The numbers of cells cut, and of cells out of range.
+    pub fn update_turbulence(&mut self, turbulence: GridTurbulence) -> [usize; 2] {
+        let (places, len, nb) = (self.places(), self.cells.len(), turbulence.unknowns());
+        self.eddies.last_good.copy_from_slice(&self.eddies.values);
         let (mut cut, mut bad) = (0, 0);
-        for (at, x) in places.zip(r.iter()) {
-            let whole = nut[at] - x;
-            let negative = sa.model.variant == SaVariant::Negative;
-            nut[at] = if negative { whole } else { sa_kept(nut[at], *x) };
-            cut += usize::from(nut[at] > whole);
-            bad += usize::from(!nut[at].is_finite());
+        for (number, at) in places.enumerate() {
+            let (mut less, mut good) = (false, true);
+            let from = self.turbulence_residual_at(number, nb);
+            for v in 0..nb {
+                let value = &mut self.eddies.values[v * len + at];
+                let x = self.eddies.r[from + v * self.cells.count[0]];
+                let new = turbulence.updated(*value, x);
+                less |= new > *value - x;
+                good &= turbulence.is_good(v, new);
+                *value = new;
+            }
+            cut += usize::from(less);
+            bad += usize::from(!good);
         }
         [cut, bad]
     }

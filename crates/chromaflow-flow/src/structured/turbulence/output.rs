@@ -1,22 +1,20 @@
-//! Fields, friction and heights at walls, the model's variable in restarts.
+//! Fields, friction and heights at walls, the model's unknowns in restarts.
 
 use super::super::block::BlockState;
 use super::super::boundary::PatchState;
 use super::super::{StructuredSolver, StructuredSystem};
 use super::start::near_walls;
+use super::{MOST, Model};
 use crate::gas::{temperature, viscosity};
 use crate::march::{FlowError, Host, Order, Spread};
 use crate::mesh::Mesh;
 use crate::output::{Field, Restart};
 use crate::turbulence::spalart_allmaras::{eddy_ratio, sa_viscosities};
 
-/// Name of the model's variable.
-const NUT: &str = "nut";
-
 impl StructuredSolver {
     /// Names of the unknowns beside the flow: the turbulence model's, if there is one.
     pub fn coupled_unknowns(&self) -> Vec<String> {
-        self.host.physics.turbulence.iter().map(|_| NUT.to_owned()).collect()
+        self.host.unknowns().iter().map(|name| (*name).to_owned()).collect()
     }
 
     /// Those of them that a restart does not have: it was written without them.
@@ -24,23 +22,25 @@ impl StructuredSolver {
         self.coupled_unknowns().into_iter().filter(|name| restart.field(name).is_none()).collect()
     }
 
-    /// nut of all cells, in the order of [`StructuredSolver::state`]; empty without a turbulence model.
-    pub fn turbulence(&self) -> Vec<f64> {
+    /// An unknown of the turbulence model of all cells, in the order of [`StructuredSolver::state`]; nothing where the model has none of this name.
+    pub fn unknown(&self, name: &str) -> Option<Vec<f64>> {
         let host = self.synced();
-        if host.physics.turbulence.is_none() {
-            return Vec::new();
-        }
-        let of = |block: &BlockState| block.places().map(|at| block.eddies.nut[at]).collect::<Vec<_>>();
-        host.blocks.iter().flat_map(of).collect()
+        let v = host.unknowns().iter().position(|own| *own == name)?;
+        Some(host.turbulence_of_cells(v, None))
     }
 
-    /// Sets nut of all cells from their centers' coordinates; nothing without a turbulence model.
-    pub fn set_turbulence(&mut self, nut: impl Fn([f64; 3]) -> f64) {
-        let values: Vec<f64> = self.cells().into_iter().map(|(x, _)| nut(x)).collect();
+    /// Sets an unknown of the turbulence model from the coordinates of the centers of cells, at earlier time levels, too.
+    ///
+    /// # Errors
+    /// [`FlowError::NoUnknown`] where the model has none of this name.
+    pub fn set_unknown(&mut self, name: &str, value: impl Fn([f64; 3]) -> f64) -> Result<(), FlowError> {
+        let values: Vec<f64> = self.cells().into_iter().map(|(x, _)| value(x)).collect();
         let host = self.host_to_set();
-        if host.physics.turbulence.is_some() {
-            host.take_turbulence(&values);
-        }
+        let Some(v) = host.unknowns().iter().position(|own| *own == name) else {
+            return Err(FlowError::NoUnknown { name: name.to_owned(), known: self.coupled_unknowns() });
+        };
+        host.take_turbulence(v, &values, None);
+        Ok(())
     }
 
     /// y+ of the first cells at walls without slip of turbulent flow, by markers: how well the grid resolves the boundary layer.
@@ -60,6 +60,9 @@ impl StructuredSolver {
         walls.into_iter().filter_map(spread).collect()
     }
 }
+
+/// Endings of the names of restart fields: present values, the last time level, the one before.
+const ENDINGS: [&str; 3] = ["", "_last", "_before"];
 
 /// A face of a wall without slip: friction of the fluid on it per area, over the dynamic pressure; y u_tau / nu of the first cell's center; the
 /// face's area.
@@ -94,8 +97,7 @@ impl StructuredSystem {
         let size = |v: &[f64; 3]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
         let area = size(&view.n);
         let stress = friction.map(|f| if area > 0.0 { f / area } else { 0.0 });
-        let [ni, nj, _] = block.cells.count;
-        let distance = block.eddies.distance[(cell[2] * nj + cell[1]) * ni + cell[0]];
+        let distance = block.eddies.distance[block.number(cell)];
         let (w, dynamic) = (&view.w[0], 0.5 * self.config.freestream.mach.powi(2));
         let mu = self.physics.transport.map_or(1.0, |transport| {
             transport.scale * viscosity(transport, temperature(self.physics.gas, w))
@@ -105,72 +107,133 @@ impl StructuredSystem {
         [x, y, z, height, area]
     }
 
-    /// Of turbulent flow, on points of these states: nut, distance from walls, eddy viscosity over the gas's own and over rho_inf a_inf and the
+    /// Of turbulent flow, on points of these states: the model's unknowns, distance from walls, eddy viscosity over the gas's own and over rho_inf a_inf and the
     /// grid's length unit; friction and y+ of walls without slip, means over the faces around a point.
     pub(in crate::structured) fn turbulence_fields(&mut self, points: &[[f64; 5]]) -> Vec<Field> {
-        let (Some(sa), Some(transport)) = (self.physics.turbulence, self.physics.transport) else {
+        let (Some(turbulence), Some(transport)) = (self.physics.turbulence, self.physics.transport) else {
             return Vec::new();
         };
-        super::prepare(&self.team, &self.physics, sa, &self.patches, &mut self.blocks, &self.exchange);
-        let nut: Vec<f64> =
-            self.on_points(|block, at| [block.eddies.nut[at]]).into_iter().map(|[nut]| nut).collect();
+        super::prepare(
+            &self.team,
+            &self.physics,
+            turbulence,
+            &self.patches,
+            &mut self.blocks,
+            &self.exchange,
+        );
+        let names = turbulence.names();
+        let all: Vec<[f64; MOST + 1]> = self.on_points(|block, at| {
+            let unknown = |v: usize| if v < names.len() { block.turbulence(v, at) } else { 0.0 };
+            [unknown(0), unknown(1), block.eddies.viscosity[at]]
+        });
         let walls = self.wall_faces();
         if points.is_empty() {
             return Vec::new(); // rank 0 has all of them
         }
-        let both: Vec<[f64; 2]> = (points.iter().zip(&nut))
-            .map(|(w, nut)| {
+        let both: Vec<[f64; 2]> = (points.iter().zip(&all))
+            .map(|(w, [nut, _, eddies])| {
                 let mu = viscosity(transport, temperature(self.physics.gas, w));
-                let [nu, eddies] = sa_viscosities(sa.model, w[0], mu, *nut);
-                [eddy_ratio(nut / nu), eddies]
+                match turbulence.model {
+                    Model::SpalartAllmaras(sa) => {
+                        let [nu, eddies] = sa_viscosities(sa, w[0], mu, *nut);
+                        [eddy_ratio(nut / nu), eddies]
+                    }
+                    Model::KOmega(_) => [eddies / (transport.scale * mu), *eddies],
+                }
             })
             .collect();
         let mesh = self.grid.to_mesh();
         let distance = near_walls((&self.grid, &mesh), self.all_patches(), &mesh.nodes, &self.team)
-            .map_or_else(|_| vec![0.0; nut.len()], |near| near.distances());
+            .map_or_else(|_| vec![0.0; all.len()], |near| near.distances());
         let [friction, heights] = wall_fields(&mesh, &walls);
-        vec![
-            Field::scalar(NUT, nut),
+        let of = |(v, name): (usize, &&str)| Field::scalar(name, all.iter().map(|point| point[v]).collect());
+        let mut fields: Vec<Field> = names.iter().enumerate().map(of).collect();
+        fields.extend([
             Field::scalar("wall_distance", distance),
             Field::scalar("eddy_viscosity_ratio", both.iter().map(|pair| pair[0]).collect()),
             Field::scalar("eddy_viscosity", both.iter().map(|pair| pair[1]).collect()),
             friction,
             heights,
-        ]
+        ]);
+        fields
+    }
+
+    /// Names of the model's unknowns; none without a model.
+    fn unknowns(&self) -> &'static [&'static str] {
+        self.physics.turbulence.map_or(&[], |turbulence| turbulence.names())
+    }
+
+    /// An unknown of all cells, or that of an earlier time level.
+    fn turbulence_of_cells(&self, v: usize, level: Option<usize>) -> Vec<f64> {
+        let of = |block: &BlockState| {
+            let values = level.map_or(&block.eddies.values, |level| &block.eddies.levels[level]);
+            block.places().map(|at| values[v * block.cells.len() + at]).collect::<Vec<_>>()
+        };
+        self.blocks.iter().flat_map(of).collect()
     }
 
     pub(in crate::structured) fn store_turbulence(&self, restart: &mut Restart) {
-        if self.physics.turbulence.is_some() {
-            let of = |block: &BlockState| block.places().map(|at| block.eddies.nut[at]).collect::<Vec<_>>();
-            let values = self.of_all_cells(1, self.blocks.iter().flat_map(of).collect());
-            restart.fields.push(Field::scalar(NUT, values));
+        let levels = if self.config.unsteady().is_some() { ENDINGS.len() } else { 1 };
+        for (v, name) in self.unknowns().iter().enumerate() {
+            for (n, ending) in ENDINGS[..levels].iter().enumerate() {
+                let values = self.of_all_cells(1, self.turbulence_of_cells(v, n.checked_sub(1)));
+                restart.fields.push(Field::scalar(&format!("{name}{ending}"), values));
+            }
         }
     }
 
-    /// nut of all cells in a restart; empty where there is no model, or the restart was written without one.
-    pub(in crate::structured) fn turbulence_of(&self, restart: &Restart) -> Result<Vec<f64>, FlowError> {
-        let Some(field) = restart.field(NUT).filter(|_| self.physics.turbulence.is_some()) else {
+    /// The model's unknowns in a restart, at its first `levels` time levels, unknowns of a level one after another; none where there is no model, or the restart was
+    /// written without all of them.
+    pub(in crate::structured) fn turbulence_of(
+        &self,
+        restart: &Restart,
+        levels: usize,
+    ) -> Result<Vec<Vec<f64>>, FlowError> {
+        let (Some(turbulence), names) = (self.physics.turbulence, self.unknowns()) else {
             return Ok(Vec::new());
         };
-        let fault = |problem: String| FlowError::Restart { field: NUT.to_owned(), problem };
-        let expected = self.cells();
-        if field.components != 1 || field.values.len() != expected {
-            return Err(fault(format!("has {} values, {expected} expected", field.values.len())));
+        if names.iter().any(|name| restart.field(name).is_none()) {
+            return Ok(Vec::new());
         }
-        match field.values.iter().position(|nut| !nut.is_finite()) {
-            Some(cell) => Err(fault(format!("is out of its range at cell {cell}"))),
-            None => Ok(field.values.clone()),
+        let expected = self.cells();
+        let mut found = Vec::new();
+        for ending in &ENDINGS[..levels] {
+            for (v, name) in names.iter().enumerate() {
+                let name = format!("{name}{ending}");
+                let fault = |problem: String| FlowError::Restart { field: name.clone(), problem };
+                let field = restart.field(&name).ok_or_else(|| fault("is missing".to_owned()))?;
+                if field.components != 1 || field.values.len() != expected {
+                    return Err(fault(format!("has {} values, {expected} expected", field.values.len())));
+                }
+                if let Some(cell) = field.values.iter().position(|value| !turbulence.is_good(v, *value)) {
+                    return Err(fault(format!("is out of its range at cell {cell}")));
+                }
+                found.push(field.values.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Takes what [`Self::turbulence_of`] has found.
+    pub(in crate::structured) fn resume_turbulence(&mut self, found: &[Vec<f64>]) {
+        let nb = self.unknowns().len();
+        for (i, values) in found.iter().enumerate() {
+            self.take_turbulence(i % nb, values, (i / nb).checked_sub(1));
         }
     }
 
-    /// Takes nut of all cells; what is there stays where there are none.
-    pub(in crate::structured) fn take_turbulence(&mut self, nut: &[f64]) {
-        let mut values = nut.iter();
+    /// Takes an unknown of all cells as that of all time levels, or of an earlier one alone.
+    fn take_turbulence(&mut self, v: usize, values: &[f64], level: Option<usize>) {
+        let mut values = values.iter();
         for block in &mut self.blocks {
-            for (at, nut) in block.places().zip(values.by_ref()) {
-                block.eddies.nut[at] = *nut;
+            let (places, len, eddies) = (block.places(), block.cells.len(), &mut block.eddies);
+            let to = level.map_or(&mut eddies.values, |level| &mut eddies.levels[level]);
+            for (at, value) in places.zip(values.by_ref()) {
+                to[v * len + at] = *value;
             }
-            block.eddies.last_good.copy_from_slice(&block.eddies.nut);
+            if level.is_none() {
+                eddies.start_here();
+            }
         }
     }
 }

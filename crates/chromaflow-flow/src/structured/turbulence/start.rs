@@ -1,12 +1,13 @@
-//! From a set-up to the state at the beginning: distances from walls, the free stream's nut, a layer along walls.
+//! From a set-up to the state at the beginning: distances from walls, the free stream's nut or a turbulent layer of k and omega, a layer along walls.
 
 use super::super::block::BlockState;
 use super::super::boundary::PatchState;
 use super::super::config::StructuredConfig;
-use super::{Eddies, GridSa};
+use super::lanes::TERMS;
+use super::{Eddies, GridTurbulence, MOST, Model};
 use crate::bc::Condition;
 use crate::config::{
-    Equations, Hybrid, Nonlinear, Quadratic, Rotation, Time, TurbulenceConfig, TurbulenceModel, WallTreatment,
+    Equations, Hybrid, Nonlinear, Quadratic, Rotation, TurbulenceConfig, TurbulenceModel, WallTreatment,
 };
 use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
@@ -14,6 +15,7 @@ use crate::grid::Grid;
 use crate::march::FlowError;
 use crate::mesh::periodic::{Rotation as Turn, product};
 use crate::mesh::{Marker, Mesh, cross, dot, sub};
+use crate::turbulence::k_omega::{KOmegaVariant, StartLayer, model_of};
 use crate::turbulence::production;
 use crate::turbulence::spalart_allmaras::{SaVariant, SpalartAllmaras};
 use crate::wall_distance::{NearWalls, Repeats, no_wall};
@@ -28,14 +30,10 @@ pub(in crate::structured) const STEPS: &str = "on structured grids turbulence ta
 fn problem(config: &StructuredConfig, turbulence: &TurbulenceConfig) -> Option<(&'static str, &'static str)> {
     let t = turbulence;
     let newton = matches!(config.implicit.nonlinear, Nonlinear::NewtonKrylov(_));
-    let model = "structured grids have Spalart-Allmaras: expected sa-neg, sa or sa-noft2, or a [mesh] in the place of the [grid]";
-    let time = "on structured grids turbulent flow is steady: expected march.mode = \"steady\", or a [mesh] in the place of the [grid]";
     let hybrid = "expected none on structured grids, or a [mesh] in the place of the [grid]";
     let curved = "SA-RC is not there on structured grids: expected none or sa-r, or a [mesh] in the place of the [grid]";
     let walls = "laws of the wall are not there on structured grids: expected resolved, or a [mesh] in the place of the [grid]";
     let refused = [
-        ("model", !t.model.is_spalart_allmaras(), model),
-        ("model", matches!(config.time, Time::Unsteady(_)), time),
         ("model", !newton, STEPS),
         ("hybrid", t.hybrid != Hybrid::None, hybrid),
         ("qcr", t.quadratic != Quadratic::None, hybrid),
@@ -45,7 +43,7 @@ fn problem(config: &StructuredConfig, turbulence: &TurbulenceConfig) -> Option<(
     refused.into_iter().find(|(_, refused, _)| *refused).map(|(key, _, problem)| (key, problem))
 }
 
-impl GridSa {
+impl GridTurbulence {
     /// The model of a set-up, if it has one.
     ///
     /// # Errors
@@ -59,20 +57,45 @@ impl GridSa {
             return Err(FlowError::TurbulenceOption { key, problem });
         }
         crate::turbulence::check(turbulence, &config.time)?;
-        let variant = match turbulence.model {
-            TurbulenceModel::Sa => SaVariant::Standard,
-            TurbulenceModel::SaNoFt2 => SaVariant::NoFt2,
-            _ => SaVariant::Negative,
-        };
         let scale = config.gas.transport(&config.freestream).scale;
+        let (model, inflow) = if let Some(variant) = KOmegaVariant::of(turbulence.model) {
+            let (model, inflow) = model_of(turbulence, variant, scale);
+            (Model::KOmega(model), inflow)
+        } else {
+            let variant = match turbulence.model {
+                TurbulenceModel::Sa => SaVariant::Standard,
+                TurbulenceModel::SaNoFt2 => SaVariant::NoFt2,
+                _ => SaVariant::Negative,
+            };
+            (Model::SpalartAllmaras(SpalartAllmaras { variant, scale }), [turbulence.inflow, 0.0])
+        };
         Ok(Some(Self {
-            model: SpalartAllmaras { variant, scale },
-            inflow: turbulence.inflow,
+            model,
+            inflow,
             prandtl: turbulence.prandtl,
             second_order: turbulence.second_order,
             rotating: turbulence.rotation == Rotation::Rotating,
             cfl_ratio: turbulence.cfl_ratio,
         }))
+    }
+
+    /// Arrays of a block of so many cells, `all` of them with ghosts, everywhere as off walls.
+    fn eddies(&self, count: usize, all: usize) -> Eddies {
+        let nb = self.unknowns();
+        let values: Vec<f64> = (0..nb).flat_map(|v| std::iter::repeat_n(self.inflow[v], all)).collect();
+        let of = |two: usize, one: usize| if self.is_local() { two } else { one };
+        Eddies {
+            last_good: values.clone(),
+            values,
+            levels: [Vec::new(), Vec::new()],
+            nu: vec![1.0; of(0, all)],
+            viscosity: vec![0.0; all],
+            diffusing: vec![0.0; of(MOST * all, 0)],
+            distance: Vec::new(),
+            production: Vec::new(),
+            r: vec![0.0; nb * count],
+            terms: vec![0.0; of(TERMS, 1) * count],
+        }
     }
 }
 
@@ -119,9 +142,9 @@ fn turns_around(grid: &Grid) -> Option<(Turn, i32)> {
     Some((rotation, wide.clamp(1, all.max(1))))
 }
 
-/// Gives blocks their turbulence at the beginning, and the flow a turbulent layer along walls without slip.
+/// Gives blocks their turbulence at the beginning, and steady flow a turbulent layer along walls without slip.
 pub(in crate::structured) fn start(
-    sa: GridSa,
+    turbulence: GridTurbulence,
     (config, gas, transport): (&StructuredConfig, Gas<f64>, &Transport<f64>),
     grid: &Grid,
     patches: &[PatchState],
@@ -141,7 +164,17 @@ pub(in crate::structured) fn start(
         .map(|(w, x)| [w[0], w[1], w[2], w[3], w[4], x[0], x[1], x[2]])
         .collect();
     let of_marker = |name: &str| condition_of(patches, name);
-    WallLayer::new(&mesh, &walls, of_marker, transport, (config.freestream.mach, true)).slow(gas, &mut cells);
+    if config.unsteady().is_none() {
+        WallLayer::new(&mesh, &walls, of_marker, transport, (config.freestream.mach, true))
+            .slow(gas, &mut cells);
+    }
+    let (length, mach) = (walls.surface.extent(), config.freestream.mach);
+    let layer = match turbulence.model {
+        Model::KOmega(model) => {
+            Some(StartLayer::new(model, turbulence.inflow, length, mach, transport.scale))
+        }
+        Model::SpalartAllmaras(_) => None,
+    };
     let mut first = 0;
     for block in blocks {
         let (count, len) = (block.cells.interior(), block.cells.len());
@@ -149,16 +182,20 @@ pub(in crate::structured) fn start(
             block.set(at, std::array::from_fn(|c| cell[c]));
         }
         block.last_good.copy_from_slice(&block.w);
-        block.eddies = Eddies {
-            nut: vec![sa.inflow; len],
-            nu: vec![1.0; len],
-            viscosity: vec![0.0; len],
-            last_good: vec![sa.inflow; len],
-            distance: walls.nearest[first..first + count].iter().map(|near| near.distance).collect(),
-            production: production.get(first..first + count).unwrap_or_default().to_vec(),
-            r: vec![0.0; count],
-            slope: vec![0.0; count],
-        };
+        let mut eddies = turbulence.eddies(count, len);
+        eddies.distance = walls.nearest[first..first + count].iter().map(|near| near.distance).collect();
+        eddies.production = production.get(first..first + count).unwrap_or_default().to_vec();
+        if let Some(layer) = &layer {
+            for (at, distance) in block.places().zip(&eddies.distance) {
+                let values = layer.at(*distance);
+                (0..MOST).for_each(|v| eddies.values[v * len + at] = values[v]);
+            }
+        }
+        if config.unsteady().is_some() {
+            eddies.levels = [eddies.values.clone(), eddies.values.clone()];
+        }
+        eddies.start_here();
+        block.eddies = eddies;
         first += count;
     }
     Ok(())

@@ -42,7 +42,7 @@ pub use formulas::{
 
 use super::hybrid::{FIELDS, HybridGrid};
 use super::{plate_friction, plate_thickness};
-use crate::config::{TurbulenceConfig, WallTreatment};
+use crate::config::{TurbulenceConfig, TurbulenceModel, WallTreatment};
 use crate::coupled::{Coupled, CoupledState, Direction, FlowView};
 use crate::gas::{Gas, temperature, viscosity};
 use crate::march::{FlowError, Moment};
@@ -56,6 +56,8 @@ use std::sync::Arc;
 
 /// k and omega of a row.
 const NB: usize = 2;
+/// Their names.
+pub(crate) const NAMES: [&str; NB] = ["k", "omega"];
 /// Of a row: d(u, v, w, k, omega)_i / dx_k.
 const GRADIENTS: usize = 15;
 /// Numbers of an element, see [`NodeGradients`].
@@ -72,8 +74,7 @@ pub struct KOmegaEquations {
     names: [String; NB],
     /// k and omega of what flows in.
     inflow: [f64; NB],
-    /// Of the layer at the walls at the beginning: its thickness and its friction velocity.
-    layer: [f64; 2],
+    layer: StartLayer,
     /// What production is multiplied by, by rows; empty for 1.
     production: Vec<f64>,
     /// From the walls, by rows.
@@ -139,14 +140,13 @@ impl KOmegaEquations {
         super::check(config, &flow.config.time)?;
         let distance = walls.distances();
         let scale = flow.transport.map_or(0.0, |transport| transport.scale);
-        let inflow = [config.inflow_k, config.inflow_k / (config.inflow_ratio * scale)];
-        let [ambient_k, ambient_omega] = if config.sustained { inflow } else { [0.0; NB] };
+        let (model, inflow) = model_of(config, variant, scale);
         Ok(Self {
-            model: KOmega { variant, ambient_k, ambient_omega },
+            model,
             config: config.clone(),
-            names: ["k".to_owned(), "omega".to_owned()],
+            names: NAMES.map(str::to_owned),
             inflow,
-            layer: layer(walls.surface.extent(), flow.config.freestream.mach, scale),
+            layer: StartLayer::new(model, inflow, walls.surface.extent(), flow.config.freestream.mach, scale),
             heights: flow
                 .wall_rows()
                 .iter()
@@ -189,10 +189,58 @@ impl KOmegaEquations {
     }
 }
 
-/// Thickness and friction velocity of a turbulent layer at the end of a plate of this length: see [`plate_thickness`] and [`plate_friction`].
-fn layer(length: f64, speed: f64, nu: f64) -> [f64; 2] {
-    let reynolds = (speed * length / nu).max(1.0);
-    [plate_thickness(length, speed, nu), speed * (0.5 * plate_friction(reynolds)).sqrt()]
+impl KOmegaVariant {
+    /// That of a model of two equations.
+    pub(crate) fn of(model: TurbulenceModel) -> Option<Self> {
+        match model {
+            TurbulenceModel::Sst => Some(Self::Sst),
+            TurbulenceModel::SstVorticity => Some(Self::SstVorticity),
+            TurbulenceModel::KOmega => Some(Self::Wilcox),
+            TurbulenceModel::SaNeg | TurbulenceModel::Sa | TurbulenceModel::SaNoFt2 => None,
+        }
+    }
+}
+
+/// The model of a set-up, and k and omega of what flows in; `scale` is the kinematic viscosity of the free stream.
+pub(crate) fn model_of(
+    config: &TurbulenceConfig,
+    variant: KOmegaVariant,
+    scale: f64,
+) -> (KOmega<f64>, [f64; NB]) {
+    let inflow = [config.inflow_k, config.inflow_k / (config.inflow_ratio * scale)];
+    let [ambient_k, ambient_omega] = if config.sustained { inflow } else { [0.0; NB] };
+    (KOmega { variant, ambient_k, ambient_omega }, inflow)
+}
+
+/// k and omega off walls at the beginning: a turbulent layer, lest boundary layers come to rest in a laminar state: k = u_tau^2 / sqrt(beta*),
+/// less towards the wall as van Driest damps and towards the layer's edge, and the larger omega of the viscous layer,
+/// 6 nu / (beta d^2), and of the logarithmic one, u_tau / (sqrt(beta*) kappa d). Off the layer there is the free stream.
+pub(crate) struct StartLayer {
+    model: KOmega<f64>,
+    inflow: [f64; NB],
+    thickness: f64,
+    /// Its friction velocity.
+    friction: f64,
+    nu: f64,
+}
+
+impl StartLayer {
+    /// Of walls of this length, as at the end of such a plate: see [`plate_thickness`] and [`plate_friction`].
+    pub fn new(model: KOmega<f64>, inflow: [f64; NB], length: f64, speed: f64, nu: f64) -> Self {
+        let reynolds = (speed * length / nu).max(1.0);
+        let friction = speed * (0.5 * plate_friction(reynolds)).sqrt();
+        Self { model, inflow, thickness: plate_thickness(length, speed, nu), friction, nu }
+    }
+
+    /// At this distance from the walls.
+    pub fn at(&self, distance: f64) -> [f64; NB] {
+        let (&Self { nu, thickness, friction, .. }, [root, kappa], d) = (self, LAYER, distance);
+        let near = 0.1 * k_omega_wall(self.model, nu, d);
+        let damped = 1.0 - (-d * friction / (VAN_DRIEST * nu)).exp();
+        let layer = friction / root.sqrt() * damped * (1.0 - d / thickness).max(0.0);
+        let near = near.hypot(friction / (root * kappa * d));
+        [self.inflow[0] + layer * layer, self.inflow[1] + near]
+    }
 }
 
 /// Distance from the walls of the neighbor off them that is nearest to them; where all neighbors are on walls, the shortest edge.
@@ -219,21 +267,13 @@ impl Coupled for KOmegaEquations {
         &self.names
     }
 
-    /// What is there at the beginning is a turbulent layer, lest boundary layers come to rest in a laminar state: k = u_tau^2 / sqrt(beta*),
-    /// less towards the wall as van Driest damps and towards the layer's edge, and the larger omega of the viscous layer,
-    /// 6 nu / (beta d^2), and of the logarithmic one, u_tau / (sqrt(beta*) kappa d). Off the layer there is the free stream.
+    /// See [`StartLayer`].
     fn initial(&self, flow: &FlowView<'_>, row: usize, out: &mut [f64]) {
-        if flow.is_on_wall(row as u32) {
-            out.copy_from_slice(&self.wall_values(flow, row, |i| primitive_of(&flow.nodes[i])));
-            return;
-        }
-        let nu = flow.transport.map_or(0.0, |transport| transport.scale);
-        let near = 0.1 * k_omega_wall(self.model, nu, self.distance[row]);
-        let ([thickness, friction], [root, kappa], d) = (self.layer, LAYER, self.distance[row]);
-        let damped = 1.0 - (-d * friction / (VAN_DRIEST * nu)).exp();
-        let layer = friction / root.sqrt() * damped * (1.0 - d / thickness).max(0.0);
-        let near = near.hypot(friction / (root * kappa * d));
-        out.copy_from_slice(&[self.inflow[0] + layer * layer, self.inflow[1] + near]);
+        out.copy_from_slice(&if flow.is_on_wall(row as u32) {
+            self.wall_values(flow, row, |i| primitive_of(&flow.nodes[i]))
+        } else {
+            self.layer.at(self.distance[row])
+        });
     }
 
     fn given(&self, _flow: &FlowView<'_>) -> Vec<u32> {

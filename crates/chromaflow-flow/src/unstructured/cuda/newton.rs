@@ -1,7 +1,6 @@
 #![allow(unsafe_code)]
 //! The linear system of a Newton-Krylov step on the device. Twin: ../newton.rs.
 
-use super::super::newton::LEAST_SHARE;
 use super::arguments::{
     HeldSlopes, PseudoTimes, SetBeside, Slopes, StatesAlong, WallSlopes, WallsAlong, Weigh,
 };
@@ -11,7 +10,7 @@ use crate::coupled::{CoupledSystemCuda, DirectionCuda, FlowViewCuda};
 use crate::gpu::{ALONG, blocks, source};
 use crate::march::Moment;
 use crate::march::linear::LinearCuda;
-use crate::march::newton::difference_step;
+use crate::march::newton::{LEAST_SHARE, difference_step};
 use chromaflow::gpu::{GpuError, ShareCuda, Storage, Vectors};
 use chromaflow::krylov::{Control, KrylovCuda, LinearOperatorCuda, PreconditionerCuda};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, KernelSource, Stream};

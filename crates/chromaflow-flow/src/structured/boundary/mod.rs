@@ -1,5 +1,7 @@
 //! The boundary: states beyond it, fluxes through it, and their derivatives.
 
+pub(super) mod turned;
+
 use super::block::BlockState;
 use super::ghost_states::{continued_flux, face_flow, ghost_states, pressure_on, wall_gradient};
 use super::residual::Physics;
@@ -119,6 +121,13 @@ impl PatchState {
         Ok(())
     }
 
+    /// Outward area of the face of the cell at `at`.
+    pub fn area(&self, block: &BlockState, at: usize) -> [f64; 3] {
+        let Side { axis, high } = self.window.side;
+        let area = block.metrics.face(axis, if high { at + block.cells.stride[axis] } else { at });
+        if high { area } else { area.map(|x| -x) }
+    }
+
     /// What the cell at `at` sees of its face.
     pub fn view(&self, block: &BlockState, at: usize) -> View {
         let Side { axis, high } = self.window.side;
@@ -129,11 +138,10 @@ impl PatchState {
             (true, true) => at - s,
             (true, false) => at + s,
         };
-        let area = block.metrics.face(axis, if high { at + s } else { at });
         let [v1, v2] = [at, inner].map(|c| block.metrics.volume[c]);
         View {
             w: [block.state(at), block.state(inner)],
-            n: if high { area } else { area.map(|x| -x) },
+            n: self.area(block, at),
             volume: (1.5 * v1 - 0.5 * v2).max(0.5 * v1),
             own: v1,
             deep,

@@ -1,25 +1,27 @@
-//! What passes the faces of a cell, its source, and the residual.
+//! Spalart-Allmaras: what passes the faces of a cell, its source, and the residual.
 
 use super::super::block::BlockState;
 use super::super::boundary::PatchState;
-use super::super::config::{Scheme, ViscousTerms};
+use super::super::config::ViscousTerms;
 use super::super::residual::Physics;
-use super::GridSa;
+use super::links::{Link, Outside};
+use super::{Eddies, GridTurbulence, kappa};
 use crate::bc::{ConditionClass, condition_class};
+use crate::gas::{temperature, viscosity};
 use crate::limiter::extrapolate;
 use crate::parallel;
 use crate::turbulence::k_omega::deformation;
-use crate::turbulence::spalart_allmaras::{sa_diffusivity, sa_rotating, sa_source_turning, vorticity};
+use crate::turbulence::spalart_allmaras::{
+    SpalartAllmaras, sa_diffusivity, sa_rotating, sa_source_turning, sa_viscosities, vorticity,
+};
 use chromaflow_device::Team;
-
-/// Weight of second-order advection's extrapolation where the flow's scheme has none.
-const KAPPA: f64 = 1.0 / 3.0;
 
 /// The model on a block with all its ghosts.
 #[derive(Clone, Copy)]
 pub(in crate::structured) struct SaTerms<'a> {
-    sa: GridSa,
-    block: &'a BlockState,
+    sa: SpalartAllmaras<f64>,
+    turbulence: GridTurbulence,
+    pub(super) block: &'a BlockState,
     patches: &'a [PatchState],
     /// Whether diffusion has differences along faces, too.
     full: bool,
@@ -28,50 +30,58 @@ pub(in crate::structured) struct SaTerms<'a> {
 
 /// A face as the cell on one of its sides has it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::structured) struct SaFace {
-    /// The volume that leaves.
-    pub passing: f64,
-    /// What a difference of nut across the face diffuses.
-    pub spread: f64,
+pub(super) struct SaFace {
+    pub link: Link,
     /// nut on the other side.
     beyond: f64,
-    /// What leaves besides min(U, 0) (nut beyond - nut) - `spread` times the same.
+    /// What leaves besides min(U, 0) (nut beyond - nut) less what the same difference diffuses.
     rest: f64,
 }
 
 impl SaFace {
-    /// The derivative of what leaves by the cell's own nut; by that beyond it is the same with the other sign. Not negative.
-    pub fn coupling(&self) -> f64 {
-        self.spread - self.passing.min(0.0)
-    }
-
     /// What leaves, of a cell with this nut.
     fn leaves(&self, own: f64) -> f64 {
-        self.rest - self.coupling() * (self.beyond - own)
+        self.rest - self.link.coupling(0) * (self.beyond - own)
     }
+}
 
-    /// Its part of V/dt times the CFL number.
-    pub fn speed(&self) -> f64 {
-        0.5 * self.passing.abs() + self.spread
+/// nu and eddy viscosity of all cells and ghosts.
+pub(super) fn viscosities(
+    team: &Team,
+    physics: &Physics,
+    sa: SpalartAllmaras<f64>,
+    blocks: &mut [BlockState],
+) {
+    let Some(transport) = physics.transport else { return };
+    for block in blocks {
+        let (len, w, Eddies { values: nut, nu, viscosity: eddies, .. }) =
+            (block.cells.len(), &block.w, &mut block.eddies);
+        parallel::rows2(team, len, (1, nu), (1, eddies), |cells, nu, eddies| {
+            for ((at, nu), eddies) in cells.zip(nu).zip(eddies) {
+                let state = std::array::from_fn(|c| w[c * len + at]);
+                let mu = viscosity(transport, temperature(physics.gas, &state));
+                [*nu, *eddies] = sa_viscosities(sa, state[0], mu, nut[at]);
+            }
+        });
     }
 }
 
 /// Volume through the area `n` between two cells.
-pub(super) fn passing(block: &BlockState, a: usize, b: usize, n: &[f64; 3]) -> f64 {
+fn passing(block: &BlockState, a: usize, b: usize, n: &[f64; 3]) -> f64 {
     let (wa, wb) = (block.state(a), block.state(b));
     (0..3).map(|c| 0.5 * (wa[1 + c] + wb[1 + c]) * n[c]).sum()
 }
 
 /// What leaves each cell of a block less what its source brings, into `eddies.r`, and the source's derivative.
-pub(in crate::structured) fn residual(
+pub(super) fn residual(
     team: &Team,
     physics: &Physics,
-    sa: GridSa,
+    (sa, turbulence): (SpalartAllmaras<f64>, GridTurbulence),
     patches: &[PatchState],
     block: &mut BlockState,
 ) {
-    let (mut r, mut slope) = (std::mem::take(&mut block.eddies.r), std::mem::take(&mut block.eddies.slope));
-    let terms = SaTerms::new(physics, sa, patches, block);
+    let (mut r, mut slope) = (std::mem::take(&mut block.eddies.r), std::mem::take(&mut block.eddies.terms));
+    let terms = SaTerms::new(physics, (sa, turbulence), patches, block);
     let [ni, nj, _] = block.cells.count;
     parallel::rows2(team, terms.block.rows(), (ni, &mut r), (ni, &mut slope), |rows, r, slope| {
         for ((row, r), slope) in rows.zip(r.chunks_exact_mut(ni)).zip(slope.chunks_exact_mut(ni)) {
@@ -80,19 +90,24 @@ pub(in crate::structured) fn residual(
             }
         }
     });
-    (block.eddies.r, block.eddies.slope) = (r, slope);
+    (block.eddies.r, block.eddies.terms) = (r, slope);
 }
 
 impl<'a> SaTerms<'a> {
-    pub fn new(physics: &Physics, sa: GridSa, patches: &'a [PatchState], block: &'a BlockState) -> Self {
-        let kappa = if let Scheme::Roe { kappa, .. } = physics.scheme { kappa } else { KAPPA };
-        Self { sa, block, patches, full: physics.terms == ViscousTerms::Full, kappa }
+    pub fn new(
+        physics: &Physics,
+        (sa, turbulence): (SpalartAllmaras<f64>, GridTurbulence),
+        patches: &'a [PatchState],
+        block: &'a BlockState,
+    ) -> Self {
+        let full = physics.terms == ViscousTerms::Full;
+        Self { sa, turbulence, block, patches, full, kappa: kappa(physics) }
     }
 
     /// Of a cell, and its source's derivative.
     fn residual(&self, cell: [usize; 3]) -> [f64; 2] {
         let at = self.block.cells.inside(cell);
-        let own = self.block.eddies.nut[at];
+        let own = self.block.eddies.values[at];
         let [source, slope] = self.source(cell, at);
         let faces = (0..6).filter_map(|side| self.face(cell, at, side));
         let leaves: f64 = faces.map(|face| face.leaves(own)).sum();
@@ -101,17 +116,16 @@ impl<'a> SaTerms<'a> {
 
     /// The source per volume and its derivative.
     fn source(&self, cell: [usize; 3], at: usize) -> [f64; 2] {
-        let [ni, nj, _] = self.block.cells.count;
         let eddies = &self.block.eddies;
         let gradient = self.velocity_gradient(at);
         let mut omega = vorticity(&gradient);
-        if self.sa.rotating {
+        if self.turbulence.rotating {
             omega = sa_rotating(omega, deformation(&gradient)[0]);
         }
-        let number = (cell[2] * nj + cell[1]) * ni + cell[0];
+        let number = self.block.number(cell);
         let produced = eddies.production.get(number).copied().unwrap_or(1.0);
-        let (nu, nut, distance) = (eddies.nu[at], eddies.nut[at], eddies.distance[number]);
-        sa_source_turning(self.sa.model, nu, nut, omega, distance, produced)
+        let (nu, nut, distance) = (eddies.nu[at], eddies.values[at], eddies.distance[number]);
+        sa_source_turning(self.sa, nu, nut, omega, distance, produced)
     }
 
     /// d(u, v, w)_i / dx_k of a cell, from the means of both cells at each face.
@@ -137,31 +151,20 @@ impl<'a> SaTerms<'a> {
     }
 
     /// A cell's face on one of the sides; none along an axis that the grid lacks.
-    pub fn face(&self, cell: [usize; 3], at: usize, side: usize) -> Option<SaFace> {
-        let (block, axis, high) = (self.block, side / 2, side % 2 == 1);
-        if !block.active[axis] {
-            return None;
-        }
-        let step = block.cells.stride[axis];
-        let (beyond, face, sign) = if high { (at + step, at + step, 1.0) } else { (at - step, at, -1.0) };
-        let n = block.metrics.face(axis, face).map(|n| sign * n);
-        let ends = if high { block.cells.count[axis] - 1 } else { 0 };
-        let patch = (cell[axis] == ends).then(|| {
-            let [u, v] = [(axis + 1) % 3, (axis + 2) % 3];
-            block.patch_of[side][cell[u] + block.cells.count[u] * cell[v]]
-        });
-        match patch.and_then(|number| self.patches.get(number as usize)) {
-            Some(patch) => Some(self.at_boundary(condition_class(&patch.condition), at, beyond, &n)),
-            None => Some(self.between(axis, at, beyond, &n)),
-        }
+    pub(super) fn face(&self, cell: [usize; 3], at: usize, side: usize) -> Option<SaFace> {
+        let Outside { beyond, n, patch } = Outside::of(self.block, self.patches, cell, at, side)?;
+        Some(match patch {
+            Some(patch) => self.at_boundary(condition_class(&patch.condition), at, beyond, &n),
+            None => self.between(side / 2, at, beyond, &n),
+        })
     }
 
     /// F/sigma (nu + ...) |n|^2 over a volume.
     #[inline]
     fn spread(&self, at: usize, beyond: usize, n: &[f64; 3], volume: f64) -> [f64; 2] {
         let eddies = &self.block.eddies;
-        let (nu, nut) = ([at, beyond].map(|c| eddies.nu[c]), [at, beyond].map(|c| eddies.nut[c]));
-        let gamma = sa_diffusivity(self.sa.model, &nu, &nut);
+        let (nu, nut) = ([at, beyond].map(|c| eddies.nu[c]), [at, beyond].map(|c| eddies.values[c]));
+        let gamma = sa_diffusivity(self.sa, &nu, &nut);
         [gamma, gamma * (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]) / volume]
     }
 
@@ -171,32 +174,33 @@ impl<'a> SaTerms<'a> {
             ConditionClass::NoSlip => {
                 // Half a cell away.
                 let [_, spread] = self.spread(at, beyond, n, 0.5 * self.block.metrics.volume[at]);
-                SaFace { spread, ..SaFace::default() }
+                SaFace { link: Link { passing: 0.0, spread: [spread, 0.0] }, ..SaFace::default() }
             }
             ConditionClass::Open => {
                 let passing = passing(self.block, at, beyond, n);
-                SaFace { passing, beyond: self.sa.inflow, ..SaFace::default() }
+                let link = Link { passing, ..Link::default() };
+                SaFace { link, beyond: self.turbulence.inflow[0], rest: 0.0 }
             }
         }
     }
 
     /// Of the area `n` from one cell to the next.
     fn between(&self, axis: usize, at: usize, beyond: usize, n: &[f64; 3]) -> SaFace {
-        let (nut, volume) = (&self.block.eddies.nut, &self.block.metrics.volume);
+        let (nut, volume) = (&self.block.eddies.values, &self.block.metrics.volume);
         let passing = passing(self.block, at, beyond, n);
         let [gamma, spread] = self.spread(at, beyond, n, 0.5 * (volume[at] + volume[beyond]));
         let mut rest = 0.0;
         if self.full && spread > 0.0 {
             rest -= 0.5 * gamma * (self.along(axis, at, n) + self.along(axis, beyond, n));
         }
-        if self.sa.second_order {
+        if self.turbulence.second_order {
             let (behind, far) = (2 * at - beyond, 2 * beyond - at);
             let (own, other) = (nut[at], nut[beyond]);
             let left = extrapolate(own, other, 0.5 * (other - nut[behind]), self.kappa, 1.0);
             let right = extrapolate(other, own, -0.5 * (nut[far] - own), self.kappa, 1.0);
             rest += passing.max(0.0) * (left - own) + passing.min(0.0) * (right - other);
         }
-        SaFace { passing, spread, beyond: nut[beyond], rest }
+        SaFace { link: Link { passing, spread: [spread, 0.0] }, beyond: nut[beyond], rest }
     }
 
     /// grad nut . n of a cell's changes along the axes other than this one.
@@ -205,7 +209,7 @@ impl<'a> SaTerms<'a> {
         let (block, mut sum) = (self.block, 0.0);
         for other in (0..3).filter(|&other| other != axis && block.active[other]) {
             let (s, area) = (block.cells.stride[other], self.areas(other, at));
-            let change = block.eddies.nut[at + s] - block.eddies.nut[at - s];
+            let change = block.eddies.values[at + s] - block.eddies.values[at - s];
             sum += change * (area[0] * n[0] + area[1] * n[1] + area[2] * n[2]);
         }
         0.25 * sum / block.metrics.volume[at]

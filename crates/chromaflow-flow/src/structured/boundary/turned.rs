@@ -3,10 +3,10 @@
 //! Both sides see such a face in axes of their own. Fluxes turn with the face, but limiters do not: they look at components one by one. What
 //! leaves the one side must enter the other one, so that side a's axes are taken on both.
 
-use super::StructuredSystem;
-use super::block::BlockState;
-use super::config::Scheme;
-use super::residual::Physics;
+use super::super::StructuredSystem;
+use super::super::block::BlockState;
+use super::super::config::Scheme;
+use super::super::residual::Physics;
 use crate::flux::flux_roe_muscl;
 use crate::grid::{Grid, Window};
 use crate::mesh::periodic::{Matrix, product};
@@ -14,7 +14,7 @@ use crate::parallel;
 
 /// A face of a cell beside an interface.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Side {
+pub(in crate::structured) struct Side {
     pub block: usize,
     pub axis: usize,
     /// Of the face, as [`Cells`](crate::grid::Cells) numbers them.
@@ -25,7 +25,7 @@ pub(super) struct Side {
 
 /// A face between turned sides.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TurnedFace {
+pub(in crate::structured) struct TurnedFace {
     pub sides: [Side; 2],
     /// Of side b's cell.
     residual_at: usize,
@@ -64,7 +64,11 @@ impl Side {
 }
 
 /// All of them, where the scheme limits; none elsewhere.
-pub(super) fn turned_faces(grid: &Grid, blocks: &[BlockState], scheme: Scheme) -> Vec<TurnedFace> {
+pub(in crate::structured) fn turned_faces(
+    grid: &Grid,
+    blocks: &[BlockState],
+    scheme: Scheme,
+) -> Vec<TurnedFace> {
     if !matches!(scheme, Scheme::Roe { limited: true, .. }) {
         return Vec::new();
     }
@@ -87,7 +91,7 @@ pub(super) fn turned_faces(grid: &Grid, blocks: &[BlockState], scheme: Scheme) -
 
 impl StructuredSystem {
     /// Replaces the fluxes of sides b by those of sides a.
-    pub(super) fn join_turned_fluxes(&mut self) {
+    pub(in crate::structured) fn join_turned_fluxes(&mut self) {
         let mut changes = vec![[0.0; 5]; self.turned.len()];
         let (faces, physics, blocks) = (&self.turned, &self.physics, &self.blocks);
         parallel::rows(&self.team, faces.len(), 1, &mut changes, |range, out| {
