@@ -105,7 +105,7 @@ pub fn gradient_of_positive<T: Real>(
 /// ```
 /// use chromaflow_flow::coupled::skew_of_positive;
 /// assert_eq!(skew_of_positive(1.0, &[1e9, 1e9], -2.0), -2.0);
-/// assert!(skew_of_positive(1.0, &[1.0, 9.0], -2e9).abs() < 4.0 + 1e-12);
+/// assert!(skew_of_positive(1.0, &[1.0, 9.0], -2e9_f64).abs() < 4.0 + 1e-12);
 /// ```
 #[inline(always)]
 pub fn skew_of_positive<T: Real>(across: T, ends: &[T; 2], skew: T) -> T {
