@@ -72,9 +72,7 @@ impl Solver {
 
     /// Number of ranks, and the most cells that one of them has over the mean; none where there is one.
     pub fn division(&self) -> Option<(usize, f64)> {
-        let over = self.host.space.over.as_ref()?;
-        let size = over.share.ranks().size();
-        (size > 1).then_some((size, over.balance))
+        self.host.space.over.as_ref()?.division()
     }
 
     /// Values of this rank's cells as those of all cells on rank 0, none elsewhere: collective, as

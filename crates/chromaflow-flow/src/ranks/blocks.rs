@@ -69,9 +69,10 @@ impl BlockRanks {
         Ok(Self { share, owner, blocks, balance })
     }
 
-    /// Whether there are others.
-    pub fn several(&self) -> bool {
-        self.share.ranks().size() > 1
+    /// Number of ranks, and [`Self::balance`]; none where there is one rank.
+    pub fn division(&self) -> Option<(usize, f64)> {
+        let size = self.share.ranks().size();
+        (size > 1).then_some((size, self.balance))
     }
 
     /// Copies across interfaces into this rank's blocks.

@@ -56,9 +56,7 @@ impl StructuredSolver {
 
     /// Number of ranks, and the most cells that one of them has over the mean; none where there is one.
     pub fn division(&self) -> Option<(usize, f64)> {
-        let over = self.host.over.as_ref()?;
-        let size = over.ranks.share.ranks().size();
-        (size > 1).then_some((size, over.ranks.balance))
+        self.host.over.as_ref()?.ranks.division()
     }
 
     /// Values of this rank's cells as those of all cells on rank 0, none elsewhere: collective, as

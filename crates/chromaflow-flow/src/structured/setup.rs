@@ -65,7 +65,8 @@ impl StructuredSolver {
     ) -> Result<Self, FlowError> {
         let Start { grid, config, metrics, gas, free, scale, depth, over } = start(grid, config, ranks)?;
         let turbulence = GridTurbulence::of(&config)?;
-        if turbulence.is_some_and(|model| model.is_local()) && over.as_ref().is_some_and(BlockRanks::several)
+        if turbulence.is_some_and(|model| model.is_local())
+            && over.as_ref().and_then(BlockRanks::division).is_some()
         {
             // Their steps apart solve with the matrix of the whole grid.
             let what = "a model of k and omega on a structured grid".to_owned();

@@ -1,5 +1,6 @@
 //! The rotation after which a mesh repeats.
 
+use super::PeriodicError;
 use crate::{cross, dot, norm, sub};
 use std::f64::consts::TAU;
 
@@ -136,11 +137,30 @@ impl Rotation {
     }
 
     /// Whether another rotation is this one, at places as far from the axis as `reach`.
-    pub fn is_same(&self, other: &Self, reach: f64) -> bool {
+    fn is_same(&self, other: &Self, reach: f64) -> bool {
         let apart = (self.angle - other.angle).abs();
         // Half a circle either way is one rotation.
         let off = norm(cross(self.axis, other.axis)) + apart.min((TAU - apart).abs());
         dot(self.axis, other.axis) > 0.0 && off < 1e-4 && self.radius(other.point) < 1e-4 * reach
+    }
+
+    /// Whether another rotation, of the `sides` of such names, turns the way of this one, the only one that there may be; else it turns back.
+    ///
+    /// # Errors
+    /// [`PeriodicError::Rotations`] where it is neither, at places as far from the axis as `reach`.
+    pub(crate) fn turns_forth(
+        &self,
+        other: &Self,
+        reach: f64,
+        sides: impl FnOnce() -> [String; 2],
+    ) -> Result<bool, PeriodicError> {
+        // Of half a circle both ways are the same; the pair's order says which is which.
+        let forth = self.is_same(other, reach);
+        if forth || self.is_same(&other.back(), reach) {
+            return Ok(forth);
+        }
+        let (Self { point, axis, angle }, [marker, partner]) = (*other, sides());
+        Err(PeriodicError::Rotations { marker, partner, degrees: angle.to_degrees(), point, axis })
     }
 
     /// Whether a vector lies along the axis.

@@ -23,19 +23,7 @@ impl Turns {
     ) -> Result<(), PeriodicError> {
         let reach = nodes.iter().map(|&[a, _]| rotation.radius(mesh.nodes[a as usize])).fold(0.0, f64::max);
         let known = *self.rotation.get_or_insert(rotation);
-        let forth = known.is_same(&rotation, reach);
-        // Of half a circle both ways are the same; the pair's order says which is which.
-        if !forth && !known.is_same(&rotation.back(), reach) {
-            let Rotation { point, axis, angle } = rotation;
-            let (marker, partner) = (marker.clone(), partner.clone());
-            return Err(PeriodicError::Rotations {
-                marker,
-                partner,
-                degrees: angle.to_degrees(),
-                point,
-                axis,
-            });
-        }
+        let forth = known.turns_forth(&rotation, reach, || [marker.clone(), partner.clone()])?;
         for [a, b] in nodes {
             // Two nodes at one place of the axis are each other's image, as one is its own.
             let apart = norm(sub(mesh.nodes[a as usize], mesh.nodes[b as usize]));

@@ -131,17 +131,7 @@ impl Grid {
             };
             let block = &self.blocks[a.block];
             let reach = a.nodes().map(|at| rotation.radius(block.node(at))).fold(0.0, f64::max);
-            if !known.is_same(rotation, reach) && !known.is_same(&rotation.back(), reach) {
-                let Rotation { point, axis, angle } = *rotation;
-                let [marker, partner] = [a, b].map(ToString::to_string);
-                return Err(PeriodicError::Rotations {
-                    marker,
-                    partner,
-                    degrees: angle.to_degrees(),
-                    point,
-                    axis,
-                });
-            }
+            known.turns_forth(rotation, reach, || [a, b].map(ToString::to_string))?;
             let on_axis = |at: &[usize; 3]| rotation.radius(block.node(*at)) <= ON_AXIS * reach;
             if rotation.sectors().is_none()
                 && let Some(at) = a.nodes().find(on_axis)
