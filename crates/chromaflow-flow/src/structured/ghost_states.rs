@@ -1,7 +1,7 @@
 //! States beyond boundaries of structured grids and values on their walls, from the two cells inside: pointwise.
 
 use crate::bc::{
-    Condition, ConditionKind, Wall, WallHeat, ghost_no_slip, mirrored_state, open_flux, open_state,
+    Condition, ConditionKind, WallHeat, ghost_no_slip, mirrored_state, open_flux, open_state,
     outlet_flow, wall_at,
 };
 use crate::gas::{Gas, temperature};
@@ -102,20 +102,23 @@ pub fn wall_pressure<T: Real>(p1: T, p2: T, share: T) -> T {
     (p1 + share * (p1 - p2)).max(T::c(0.5) * p1).min(T::c(2.0) * p1)
 }
 
-/// (u, v, w, T) at a wall without slip and their gradient there, from differences of second order across the wall.
+/// (u, v, w, T) at the place `x` of a wall without slip and their gradient there: across the wall by differences of second order, along it by
+/// what the wall's own velocity changes, du_i/dx_k = (omega x e_k)_i.
 ///
 /// `deep` is 1 where there is a second cell and 0 where `w2` is `w1` again; `volume` that of a cell at the wall.
 #[inline(always)]
 pub fn wall_gradient<T: Real>(
+    condition: &Condition<T>,
     gas: Gas<T>,
-    heat: WallHeat,
     w1: &[T; 5],
     w2: &[T; 5],
-    wall: Wall<T>,
     n: &[T; 3],
+    x: &[T; 3],
     volume: T,
     deep: T,
 ) -> ([T; 4], [[T; 3]; 4]) {
+    let heat = condition.heat;
+    let wall = wall_at(condition, x);
     let two_cells = deep.gt(T::c(0.5));
     let t1 = temperature(gas, w1);
     let t2 = temperature(gas, w2);
@@ -136,6 +139,15 @@ pub fn wall_gradient<T: Real>(
         let slope = T::select(two_cells, far, near);
         for k in 0..3 {
             gradient[i][k] = -slope * n[k] / volume;
+        }
+    }
+    let o = condition.motion.rotation;
+    let turn = [[T::c(0.0), -o[2], o[1]], [o[2], T::c(0.0), -o[0]], [-o[1], o[0], T::c(0.0)]];
+    let area = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
+    for i in 0..3 {
+        let across = (turn[i][0] * n[0] + turn[i][1] * n[1] + turn[i][2] * n[2]) / area;
+        for k in 0..3 {
+            gradient[i][k] += turn[i][k] - across * n[k];
         }
     }
     if heat == WallHeat::Adiabatic {

@@ -7,7 +7,7 @@ use super::ghost_states::{continued_flux, face_flow, ghost_states, pressure_on, 
 use super::residual::Physics;
 use crate::bc::{
     Condition, ConditionClass, Outlet, WallHeat, adapted_pressure, condition_class, condition_flux_jacobian,
-    flux_slip_wall, wall_at,
+    flux_slip_wall,
 };
 use crate::gas::{Gas, Transport, temperature};
 use crate::grid::{GHOSTS, Grid, Side, Window};
@@ -183,13 +183,12 @@ impl PatchState {
     /// (u, v, w, T) at a no-slip wall and their gradient there. Under turbulent flow it is that of the first cell alone, within the
     /// sublayer, where velocities are linear: exact however cells are stretched.
     fn wall_gradient(&self, physics: &Physics, view: &View, x: &[f64; 3]) -> ([f64; 4], [[f64; 3]; 4]) {
-        let (heat, wall) = (self.condition.heat, wall_at(&self.condition, x));
         let (deep, volume) = match (physics.turbulence, view.deep) {
             (Some(_), _) => (0.0, view.own),
             (None, true) => (1.0, view.volume),
             (None, false) => (0.0, view.volume),
         };
-        wall_gradient(physics.gas, heat, &view.w[0], &view.w[1], wall, &view.n, volume, deep)
+        wall_gradient(&self.condition, physics.gas, &view.w[0], &view.w[1], &view.n, x, volume, deep)
     }
 
     /// Derivative of the flux out by the cell's conserved variables, column-major.

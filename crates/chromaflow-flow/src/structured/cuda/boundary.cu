@@ -86,8 +86,7 @@ boundary_fluxes(BoundaryFluxes) {
             const double v1 = volume[at], v2 = volume[view.inner];
             const double at_wall = pointwise::real_max(1.5 * v1 - 0.5 * v2, 0.5 * v1);
             const Vec3 x = {middles[f], middles[count + f], middles[2 * (u64)count + f]};
-            const auto here = pointwise::wall_at(condition, x);
-            const auto wall = pointwise::wall_gradient(gas, condition.heat, view.w1, view.w2, here, view.n, at_wall,
+            const auto wall = pointwise::wall_gradient(condition, gas, view.w1, view.w2, view.n, x, at_wall,
                                                        side.deep ? 1.0 : 0.0);
             const auto transport = setup->transport();
             const State viscous = pointwise::flux_viscous(gas, transport, wall._0, wall._1, view.n);

@@ -330,8 +330,7 @@ fn in_circles(x: [f64; 3], u: f64) -> [f64; 2] {
 }
 
 /// Couette's flow between cylinders, the inner one turning: u = A r + B / r whatever the density; of the heat of friction, which leaves through
-/// the outer one, T = 1 + Pr (gamma - 1) B^2 (1/4 - 1/r^2 + 2 ln(2/r)). Of first order for the wall that turns: what its velocity changes along it
-/// is not in the stress there. (Incompressible flow has second order.)
+/// the outer one, T = 1 + Pr (gamma - 1) B^2 (1/4 - 1/r^2 + 2 ln(2/r)). Of second order.
 #[test]
 fn couette_flow_between_cylinders() {
     let speed = 0.5;
@@ -367,7 +366,7 @@ fn couette_flow_between_cylinders() {
     });
     let orders = [0, 1].map(|c| (errors[0][c] / errors[1][c]).log2());
     eprintln!("speed {speed}: {errors:?}, orders {orders:?}");
-    assert!(orders.iter().all(|order| *order > 1.0), "speed {speed}: {errors:?}, orders {orders:?}");
+    assert!(orders.iter().all(|order| *order > 1.8), "speed {speed}: {errors:?}, orders {orders:?}");
 }
 
 /// A free vortex, u = G / r of one entropy and total enthalpy, between slip walls: of second order after a turn.
