@@ -248,8 +248,8 @@ def run(args, name):
     return name, outcome, told["iterations"], told["residual_orders"], told["time"]["total_s"], forces["cl"], forces["cd"]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(about=__doc__, prepare=lambda folder: None):
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where the cases are written, and the meshes are, in m")
     parser.add_argument("set", nargs="*", metavar="KEY=VALUE")
     parser.add_argument("--program", help="runs them; without it they are written alone")
@@ -259,6 +259,7 @@ def main():
     parser.add_argument("--limit", type=float, default=600, help="seconds of a case")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
+    prepare(args.folder)
     for name, text in CASES.items():
         (args.folder / f"{name}.toml").write_text(text)
     if not args.program:

@@ -125,7 +125,8 @@ pub fn wall_gradient<T: Real>(
     let u = wall.velocity;
     let mut at_wall = [u[0], u[1], u[2], T::c(0.0)];
     // No slope at an adiabatic wall.
-    at_wall[3] = T::select(two_cells, (T::c(9.0) * t1 - t2) / T::c(8.0), t1);
+    let level = ((T::c(9.0) * t1 - t2) / T::c(8.0)).max(T::c(0.5) * t1).min(T::c(2.0) * t1);
+    at_wall[3] = T::select(two_cells, level, t1);
     if heat == WallHeat::Isothermal {
         at_wall[3] = wall.temperature;
     }

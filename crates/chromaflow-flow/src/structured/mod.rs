@@ -32,6 +32,7 @@ mod over_ranks;
 mod residual;
 mod setup;
 mod ssor;
+mod start;
 #[cfg(test)]
 mod tests;
 mod turbulence;

@@ -10,11 +10,10 @@ use super::over_ranks::Over;
 use super::residual::Physics;
 use super::ssor::Ssor;
 use super::turbulence::{Eddies, GridTurbulence};
-use super::{StructuredSolver, StructuredSystem};
-use crate::bc::ConditionKind;
+use super::{StructuredSolver, StructuredSystem, start};
 use crate::config::{Boundary, Equations, Nonlinear};
 use crate::flux::RoeFix;
-use crate::gas::{Gas, temperature};
+use crate::gas::Gas;
 use crate::grid::{Block, Cells, Grid, Interface, Metrics, Patch, Side};
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
@@ -23,7 +22,6 @@ use crate::mesh::Planar;
 use crate::mesh::periodic::product;
 use crate::ranks::{BlockExchange, BlockRanks, Ranks};
 use crate::residual::flux_size;
-use chromaflow_comm::Op;
 use chromaflow_device::Team;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -111,16 +109,14 @@ impl StructuredSolver {
             round_off: Vec::new(),
             ranks,
         });
-        let slips = || patches.iter().filter(|p: &&PatchState| p.condition.kind == ConditionKind::SlipWall);
-        let faces = slips().flat_map(|wall| wall.faces.iter().map(|(_, face)| *face));
-        let layer = layer_at_start(&config, ends_of(faces, over.as_ref()));
-        for wall in slips().filter(|_| layer > 0.0) {
-            start_along(gas, wall, layer, &mut blocks[wall.window.block]);
-        }
-        if let (Some(model), Some(transport)) = (turbulence, &physics.transport) {
+        let all = over.as_ref().map_or(&patches, |over| &over.patches);
+        start::turn_along_walls(gas, &config, &patches, over.as_ref(), &mut blocks);
+        if let Some(transport) = &physics.transport {
             let flow = (&config, gas, transport);
-            let all = over.as_ref().map_or(&patches, |over| &over.patches);
-            super::turbulence::start(model, flow, &grid, all, &mut blocks, &team)?;
+            match turbulence {
+                Some(model) => super::turbulence::start(model, flow, &grid, all, &mut blocks, &team)?,
+                None => start::slow_at_walls(flow, &grid, all, &mut blocks, &team)?,
+            }
         }
         let volumes = blocks.iter().map(|b| b.metrics.total_volume());
         let volume = match &over {
@@ -310,68 +306,6 @@ fn block_of(grid: &Grid, number: usize, metrics: Metrics, free: [f64; 5], unstea
         dt: vec![0.0; ni * nj * nk],
         patch_of,
         eddies: Eddies::default(),
-    }
-}
-
-/// The least and the largest coordinates of faces, of all ranks.
-fn ends_of(faces: impl Iterator<Item = [f64; 3]>, over: Option<&Over>) -> [[f64; 3]; 2] {
-    let [mut low, mut high] = faces.fold([[f64::INFINITY; 3], [f64::NEG_INFINITY; 3]], |[low, high], x| {
-        [std::array::from_fn(|d| low[d].min(x[d])), std::array::from_fn(|d| high[d].max(x[d]))]
-    });
-    if let Some(over) = over {
-        over.ranks.share.reduce(Op::Min, &mut low);
-        over.ranks.share.reduce(Op::Max, &mut high);
-    }
-    [low, high]
-}
-
-/// Thickness of the layer at slip walls between these ends in which the flow starts along them.
-fn layer_at_start(config: &StructuredConfig, ends: [[f64; 3]; 2]) -> f64 {
-    if let Some(share) = config.start_layer {
-        return share * config.reference.length;
-    }
-    let newton = matches!(config.implicit.nonlinear, Nonlinear::NewtonKrylov(_));
-    let subsonic = config.freestream.mach < 1.0;
-    if !(newton && subsonic && config.unsteady().is_none() && config.equations == Equations::Euler) {
-        return 0.0;
-    }
-    0.1 * (0..3).map(|d| ends[1][d] - ends[0][d]).fold(0.0, f64::max)
-}
-
-/// Turns the flow along a slip wall, at each face and on the grid line from it into the block: u - e^(-d/`layer`) (u . k) k at
-/// a distance d from the face of unit normal k, total enthalpy and entropy as they are.
-///
-/// A uniform flow that meets walls at once sends shocks from them, which leave the wall's cells too hot. Where these are
-/// flat, thousands of steps pass until the flow has carried that layer away, and it separates before.
-fn start_along(gas: Gas<f64>, wall: &PatchState, layer: f64, block: &mut BlockState) {
-    let Side { axis, high } = wall.window.side;
-    for (cell, face) in &wall.faces {
-        let n = wall.view(block, block.cells.inside(*cell)).n;
-        let area = n.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let last = block.cells.count[axis] - 1;
-        for depth in (0..=last).take_while(|_| area > 0.0) {
-            let mut cell = *cell;
-            cell[axis] = if high { last - depth } else { depth };
-            let at = block.cells.inside(cell);
-            let center: [f64; 3] = std::array::from_fn(|c| block.metrics.center[c][at]);
-            let distance = (0..3).map(|c| (center[c] - face[c]).powi(2)).sum::<f64>().sqrt();
-            let old = block.state(at);
-            let through = (-distance / layer).exp() * (0..3).map(|c| old[1 + c] * n[c]).sum::<f64>() / area;
-            let mut new = old;
-            for c in 0..3 {
-                new[1 + c] -= through * n[c] / area;
-            }
-            let squared = |w: &[f64; 5]| w[1] * w[1] + w[2] * w[2] + w[3] * w[3];
-            let t = temperature(gas, &old);
-            let warmer = t + 0.5 * (gas.gamma - 1.0) * (squared(&old) - squared(&new));
-            new[0] *= (warmer / t).powf(1.0 / (gas.gamma - 1.0));
-            new[4] = new[0] * warmer / gas.gamma;
-            block.set(at, new);
-        }
-    }
-    block.last_good.copy_from_slice(&block.w);
-    for level in block.levels.iter_mut().filter(|level| !level.is_empty()) {
-        level.copy_from_slice(&block.w);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::super::block::BlockState;
 use super::super::boundary::PatchState;
 use super::super::{StructuredSolver, StructuredSystem};
-use super::start::near_walls;
+use super::super::start::near_walls;
 use super::{MOST, Model};
 use crate::gas::{temperature, viscosity};
 use crate::march::{FlowError, Host, Order, Spread};
