@@ -36,8 +36,8 @@ const ROOMS: [(&str, &str); 3] = [
     ),
     (
         "chromaflow-flow",
-        "config laps real parallel offload - gas - dual numbering stretching flux limiter viscous output grid - bc ranks - pointwise wall_law - gpu \
-         - gradient - residual - jacobian - march - coupled wall_distance - scalar turbulence - wall_layer - unstructured structured incompressible",
+        "config laps real parallel offload - gas - dual numbering stretching flux limiter viscous output grid - bc ranks - equations - pointwise wall_law - gpu \
+         - gradient - residual - jacobian - march - on_grid coupled wall_distance - scalar turbulence - wall_layer - unstructured structured incompressible",
     ),
 ];
 

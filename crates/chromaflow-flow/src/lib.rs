@@ -5,6 +5,7 @@ pub mod bc;
 pub mod config;
 pub mod coupled;
 pub mod dual;
+pub mod equations;
 pub mod flux;
 pub mod gas;
 #[cfg(feature = "cuda")]
@@ -17,6 +18,7 @@ mod laps;
 pub mod limiter;
 pub mod march;
 mod numbering;
+pub mod on_grid;
 pub mod output;
 mod parallel;
 pub mod pointwise;

@@ -8,7 +8,7 @@ use chromaflow::Policy;
 use chromaflow::gallery::{Case, Kind};
 use chromaflow::gpu::{DeviceJacobian, Storage};
 use chromaflow::relax::{
-    DiagonalForm, Direction, Guess, Multicolor, MulticolorCuda, RelaxOptions, SolveOptions,
+    DiagonalForm, Direction, Guess, MulticolorCuda, RelaxOptions, Smoother, SolveOptions,
 };
 use chromaflow::solver::RowOrder;
 use chromaflow_device::Team;
@@ -148,7 +148,7 @@ impl Bench {
         let [n, _, q] = self.sizes();
         let options = RelaxOptions { diagonal: self.form, isa: None };
         let mut mc =
-            Multicolor::new(Arc::clone(&self.team), jac.pattern().clone(), jac.nb(), batches, options)
+            Smoother::multicolor(Arc::clone(&self.team), jac.pattern().clone(), jac.nb(), batches, options)
                 .expect("the case's colors part neighbors");
         let (op, flops) = match self.form {
             DiagonalForm::Lu => ("diag_lu", 2.0 / 3.0 * q.powf(1.5) * n),

@@ -4,6 +4,7 @@
 //! unit the boundary conditions and the viscosity share.
 
 use crate::config::{Cfl, Time};
+use crate::equations::{ArtificialCompressibility, Equations};
 use crate::march::{FlowError, keeps, not_turned};
 use crate::mesh::periodic::Rotation;
 use chromaflow::factor::structured_ilu::StructuredIluOptions;
@@ -67,6 +68,18 @@ pub struct Fluid {
     pub compressibility: f64,
     /// What the flow carries: n = 4 + their number unknowns a cell.
     pub scalars: Vec<Scalar>,
+}
+
+impl Fluid {
+    /// Unknowns a cell.
+    pub fn unknowns(&self) -> usize {
+        ArtificialCompressibility::N + self.scalars.len()
+    }
+
+    /// The equations of pressure and velocity.
+    pub(super) fn equations(&self) -> ArtificialCompressibility {
+        ArtificialCompressibility { beta: self.compressibility }
+    }
 }
 
 impl Default for Fluid {

@@ -7,15 +7,12 @@
 //! **Source**: Luo, Edwards, Luo, Mueller 2015, whose AFILL and TSD work by faces and by cells with many unknowns each.
 
 use super::config::Fluid;
-use super::flux::{
-    flux_incompressible, flux_incompressible_jacobian, flux_incompressible_roe,
-    flux_incompressible_roe_jacobians, spectral_radius_incompressible,
-};
-use super::ghost::ghost_incompressible_jacobian;
 use super::ghosts::{ghost_of, given, scalar_ghost};
 use super::residual::{Line, load, next_line};
 use super::space::{Patch, Space};
 use super::system::System;
+use crate::equations::Equations;
+use crate::equations::artificial_compressibility::{flux_incompressible_roe, ghost_incompressible_jacobian};
 use crate::parallel;
 use crate::real::{LaneKernel, Lanes, dispatch};
 use chromaflow_device::{Isa, Team};
@@ -38,10 +35,10 @@ impl LaneKernel for FillTask<'_> {
 
     #[inline(always)]
     fn run<V: Lanes>(self) {
-        let fluid = self.fluid;
+        let (fluid, equations) = (self.fluid, self.fluid.equations());
         let (beta, viscosity) = (V::c(fluid.compressibility), V::c(fluid.viscosity));
         let zero = V::c(0.0);
-        let n = 4 + fluid.scalars.len();
+        let n = fluid.unknowns();
         let q = n * n;
         self.diag.fill(0.0);
         let (mut row, mut number) = (self.rows.start, 0);
@@ -64,7 +61,7 @@ impl LaneKernel for FillTask<'_> {
                         ql[c] = load::<V>(&field[c * len..], face - step);
                         qr[c] = load::<V>(&field[c * len..], face);
                     }
-                    let (left, right) = flux_incompressible_roe_jacobians(beta, &ql, &qr, &area);
+                    let (left, right) = equations.upwind_jacobians(&ql, &qr, &area);
                     let metric = load::<V>(&block.slopes[d][0], face);
                     let friction = viscosity * metric;
                     // The cell is on the left of its upper faces, on the right of its lower ones, where the flux enters.
@@ -144,16 +141,17 @@ impl LaneKernel for FillTask<'_> {
 
 /// Adds a patch's derivatives to the diagonal of its block.
 fn add_boundary(space: &Space, fluid: &Fluid, patch: &Patch, fields: &[Vec<f64>], diag: &mut [f64]) {
-    let n = 4 + fluid.scalars.len();
-    let beta = fluid.compressibility;
+    let n = fluid.unknowns();
+    let (equations, beta) = (fluid.equations(), fluid.compressibility);
     let (block, field) = (&space.blocks[patch.block], &fields[patch.block]);
     let len = block.cells.len();
     for (number, face) in patch.faces.iter().enumerate() {
-        let (q, ghost) = ghost_of(patch, beta, field, len, number, n);
+        let (q, ghost) = ghost_of(patch, fluid, field, len, number, n);
         let mean: [f64; 4] = std::array::from_fn(|c| 0.5 * (q[c] + ghost[c]));
-        let follows = ghost_incompressible_jacobian(patch.kind, beta, &q, &given(patch, number, n), &face.n);
+        let given = given(patch, number, n).state;
+        let follows = ghost_incompressible_jacobian(patch.kind, beta, &q, &given, &face.n);
         let unit = |r: usize, c: usize| f64::from(u8::from(r == c));
-        let by_face = flux_incompressible_jacobian(beta, &mean, &face.n);
+        let by_face = equations.flux_jacobian(&mean, &face.n);
         let diag = &mut diag[(face.row - block.first_row) * n * n..][..n * n];
         let mut by_cell = [0.0; 16];
         for c in 0..4 {
@@ -166,7 +164,7 @@ fn add_boundary(space: &Space, fluid: &Fluid, patch: &Patch, fields: &[Vec<f64>]
                 }
             }
         }
-        let leaving = flux_incompressible(beta, &mean, &face.n)[0] / beta;
+        let leaving = equations.flux(&mean, &face.n)[0] / beta;
         for (m, scalar) in fluid.scalars.iter().enumerate() {
             let (slope, rest) = scalar_ghost(patch, m, number, n, leaving);
             let inside = field[(4 + m) * len + face.cell];
@@ -183,7 +181,7 @@ fn add_boundary(space: &Space, fluid: &Fluid, patch: &Patch, fields: &[Vec<f64>]
 
 /// Fills the matrix of the steady residual (AFILL).
 pub(super) fn fill(team: &Team, space: &Space, fluid: &Fluid, fields: &[Vec<f64>], system: &mut System) {
-    let n = 4 + fluid.scalars.len();
+    let n = fluid.unknowns();
     let (q, isa) = (n * n, Isa::detect());
     for (block, a) in space.blocks.iter().zip(&mut system.blocks) {
         let (diag, lower, upper) =
@@ -210,7 +208,7 @@ pub(super) fn add_time_step(
     (cfl, rate): (f64, f64),
     system: &mut System,
 ) {
-    let n = 4 + fluid.scalars.len();
+    let n = fluid.unknowns();
     for (block, a) in space.blocks.iter().zip(&mut system.blocks) {
         parallel::rows(team, block.cells.interior(), n * n, &mut a.diag, |rows, diag| {
             let rows = block.first_row + rows.start..block.first_row + rows.end;
@@ -227,7 +225,7 @@ fn time_step_rows(
     rows: Range<usize>,
     diag: &mut [f64],
 ) {
-    let n = 4 + fluid.scalars.len();
+    let n = fluid.unknowns();
     let (mut row, mut number) = (rows.start, 0);
     while row < rows.end {
         let Line { block, number: b, at, count, .. } = next_line(space, &mut number, row, rows.end);
@@ -242,7 +240,7 @@ fn time_step_rows(
                 let (low, high) = (metrics.face(d, at), metrics.face(d, at + block.cells.stride[d]));
                 let area: [f64; 3] = std::array::from_fn(|c| 0.5 * (low[c] + high[c]));
                 let area2: f64 = area.iter().map(|a| a * a).sum();
-                let waves = spectral_radius_incompressible(fluid.compressibility, &q, &area);
+                let waves = fluid.equations().spectral_radius(&q, &area);
                 radius = radius.max(waves + 2.0 * spread * area2 / volume);
             }
             let block = &mut diag[(row + l - rows.start) * n * n..][..n * n];

@@ -1,26 +1,29 @@
 //! Ghost cells: conditions at the boundary, neighbors across interfaces, corners.
 
 use super::config::Fluid;
-use super::ghost::{GhostKind, ghost_incompressible};
 use super::space::{Patch, ScalarKind, Space};
+use crate::equations::Equations;
+use crate::equations::artificial_compressibility::{GhostKind, Given};
 
 /// The cell's (p, u, v, w), and the ghost's as a patch's condition has it.
 pub(super) fn ghost_of(
     patch: &Patch,
-    beta: f64,
+    fluid: &Fluid,
     field: &[f64],
     len: usize,
     number: usize,
     n: usize,
 ) -> ([f64; 4], [f64; 4]) {
     let face = &patch.faces[number];
-    let q = std::array::from_fn(|c| field[c * len + face.cell]);
-    (q, ghost_incompressible(patch.kind, beta, &q, field[face.next], &given(patch, number, n), &face.n))
+    let state = |at: usize| std::array::from_fn(|c| field[c * len + at]);
+    let (q, next, given) = (state(face.cell), state(face.next), given(patch, number, n));
+    (q, fluid.equations().ghost(&given, [&q, &next], &face.n, &face.center))
 }
 
-/// The flow state given at a face.
-pub(super) fn given(patch: &Patch, number: usize, n: usize) -> [f64; 4] {
-    patch.given[number * n..number * n + 4].try_into().expect("four values")
+/// What is given of the flow at a face.
+pub(super) fn given(patch: &Patch, number: usize, n: usize) -> Given {
+    let state = patch.given[number * n..number * n + 4].try_into().expect("four values");
+    Given { kind: patch.kind, state }
 }
 
 /// d(ghost)/d(cell) of scalar `m`, and twice the part of the ghost that does not depend on the cell.
@@ -34,9 +37,9 @@ pub(super) fn scalar_ghost(patch: &Patch, m: usize, number: usize, n: usize, lea
 }
 
 fn fill_patch(space: &Space, fluid: &Fluid, patch: &Patch, field: &mut [f64]) {
-    let (len, n) = (space.blocks[patch.block].cells.len(), 4 + fluid.scalars.len());
+    let (len, n) = (space.blocks[patch.block].cells.len(), fluid.unknowns());
     for (number, face) in patch.faces.iter().enumerate() {
-        let (q, ghost) = ghost_of(patch, fluid.compressibility, field, len, number, n);
+        let (q, ghost) = ghost_of(patch, fluid, field, len, number, n);
         for c in 0..4 {
             field[c * len + face.ghost] = ghost[c];
         }
@@ -59,7 +62,7 @@ pub(super) fn fill_boundary(space: &Space, fluid: &Fluid, fields: &mut [Vec<f64>
 
 /// Ghost cells beyond interfaces, and on edges between two boundaries. Edges are needed on skewed grids only.
 pub(super) fn exchange(space: &Space, n: usize, fields: &mut [Vec<f64>]) {
-    space.exchange.fill_states(fields, n);
+    space.part.exchange.fill_states(fields, n);
     if space.skewed {
         for (block, field) in space.blocks.iter().zip(fields) {
             for component in field.chunks_mut(block.cells.len()) {

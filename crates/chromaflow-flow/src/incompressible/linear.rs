@@ -32,7 +32,7 @@ fn norm<'a>(team: &Team, space: &Space, parts: impl Iterator<Item = &'a [f64]>) 
         )
     };
     let squares = parts.map(square);
-    let sum = match &space.over {
+    let sum = match &space.part.over {
         None => squares.sum::<f64>(),
         Some(over) => over.sum_blocks(1, squares.map(|square| [square]))[0],
     };
@@ -80,7 +80,7 @@ impl Linear {
         let mut reduction = 0.0;
         let blocks: Vec<&StencilMatrix> = system.blocks.iter().collect();
         let parts: Vec<&[f64]> = self.first.iter().zip(&*x).map(|(&at, x)| &b[at..at + x.len()]).collect();
-        let size = match &space.over {
+        let size = match &space.part.over {
             None => norm(team, space, [b].into_iter()),
             Some(_) => norm(team, space, parts.iter().copied()),
         };

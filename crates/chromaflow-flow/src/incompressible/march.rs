@@ -6,12 +6,13 @@ use super::space::Space;
 use super::system::System as Matrix;
 use super::{fill, ghosts, residual};
 use crate::config::Time;
-use crate::grid::Grid;
+use crate::grid::{Grid, Metrics};
 use crate::march::control::CflControl;
 use crate::march::{
     Advanced, BadPlace, FlowError, Holding, Host, LargestResidual, March, Measured, Moment, Part, Residuals,
     System, Times, over_ranks,
 };
+use crate::on_grid::{GridPart, OnGrid};
 use crate::ranks::Ranks;
 use chromaflow::dist::Share;
 use chromaflow::sparse::ShapeError;
@@ -88,9 +89,9 @@ impl Solver {
         if let Time::Unsteady(u) = config.time {
             number("the time step", u.dt, u.dt > 0.0 && u.dt.is_finite(), "a number above 0")?;
         }
-        let n = 4 + fluid.scalars.len();
+        let n = fluid.unknowns();
         let space = Space::new(grid, &config, ranks)?;
-        let walls = || space.everywhere.iter().filter(|(_, wall)| *wall).map(|(name, _)| name);
+        let walls = || space.part.patches.iter().filter(|(_, wall)| *wall).map(|(name, _)| name);
         if let Some(name) = config.reference.markers.iter().find(|name| !walls().any(|w| w == *name)) {
             return Err(FlowError::NoMarker { name: name.clone(), known: walls().cloned().collect() });
         }
@@ -137,8 +138,7 @@ impl Solver {
         let mut rows = vec![0.0; host.space.rows * host.n];
         for block in &host.space.blocks {
             for row in block.rows() {
-                let at = block.at(row);
-                let x = std::array::from_fn(|c| block.metrics.center[c][at]);
+                let x = block.metrics.center(block.at(row));
                 rows[row * host.n..(row + 1) * host.n].copy_from_slice(&state(x));
             }
         }
@@ -209,7 +209,7 @@ impl Host for IncompressibleSystem {
     }
 
     fn rows(&self) -> usize {
-        self.space.over.as_ref().map_or(self.space.rows, |over| over.share.whole())
+        self.space.part.whole()
     }
 
     /// That of all equations: the pressure's alone says little.
@@ -218,35 +218,24 @@ impl Host for IncompressibleSystem {
     }
 
     fn first_bad(&self) -> Option<usize> {
-        self.lowest(self.first_bad_row())
+        self.space.part.lowest(self.first_bad_row())
     }
 
     fn place(&self, row: usize) -> BadPlace {
-        match Host::share(self) {
-            None => self.bad_cell(row),
-            Some(share) => over_ranks::place(share, row, |row| self.bad_cell(row)),
-        }
+        self.place_of(row)
     }
 
     fn share(&self) -> Option<&Arc<Share>> {
-        self.space.over.as_ref().map(|over| &over.share)
+        self.space.part.share()
     }
 
     fn holding(&self) -> Holding {
-        let lists = self.space.exchange.lists();
-        let sent = lists.iter().map(|list| list.send.len()).sum();
         // The stencil's.
-        let blocks = self.space.rows * (1 + 2 * self.space.axes.len());
-        Holding { rows: self.space.rows, blocks, sent, neighbors: lists.len() }
+        self.space.part.holding(1 + 2 * self.space.axes.len())
     }
 
     fn largest_of_ranks(&self) -> Option<Option<LargestResidual>> {
-        let share = Host::share(self)?;
-        let volumes = self.volumes();
-        let part = |row: usize| {
-            self.residual[row * self.n..][..self.n].iter().map(|r| r * r).sum::<f64>() / volumes[row]
-        };
-        Some(over_ranks::largest(share, part, |row| self.bad_cell(row), |_| None))
+        self.largest()
     }
 
     fn residuals(&mut self, at: &Moment) -> Residuals {
@@ -267,13 +256,32 @@ impl Host for IncompressibleSystem {
         if let Some((function, values)) = &mut self.source {
             values.clear();
             for block in &self.space.blocks {
-                for row in block.rows() {
-                    let at = block.at(row);
-                    values.extend(function(std::array::from_fn(|c| block.metrics.center[c][at]), time));
-                }
+                values.extend(block.cells.places().flat_map(|at| function(block.metrics.center(at), time)));
             }
             assert_eq!(values.len(), self.space.rows * n, "a source has one value for each equation");
         }
+    }
+}
+
+impl OnGrid for IncompressibleSystem {
+    fn part(&self) -> &GridPart {
+        &self.space.part
+    }
+
+    fn metrics(&self, block: usize) -> &Metrics {
+        &self.space.blocks[block].metrics
+    }
+
+    fn seen(&self, block: usize, at: usize) -> (Option<String>, Vec<f64>, &'static str) {
+        let len = self.space.blocks[block].cells.len();
+        let state = self.fields[block].iter().skip(at).step_by(len).copied();
+        (None, state.collect(), "pressure, velocity, scalars")
+    }
+
+    fn residual_part(&self, block: usize, at: usize) -> f64 {
+        let row = self.space.part.row(block, at);
+        let residual = &self.residual[row * self.n..][..self.n];
+        residual.iter().map(|r| r * r).sum::<f64>() / self.space.blocks[block].metrics.volume[at]
     }
 }
 
@@ -386,7 +394,7 @@ impl IncompressibleSystem {
         let factored = times.timed(Part::Factor, || self.linear.factor(&self.system, &self.team));
         let singular =
             factored.err().map(|found| self.space.blocks[found.at.block].first_row + found.at.cell);
-        if let Some(row) = self.lowest(singular) {
+        if let Some(row) = self.space.part.lowest(singular) {
             return Advanced { singular: Some(row), ..Advanced::default() };
         }
         let (b, x) = (&self.residual, &mut self.update);
@@ -395,7 +403,7 @@ impl IncompressibleSystem {
             self.keep_good();
             self.apply_update();
             let finite = self.update.iter().flatten().all(|v| v.is_finite());
-            let bad = self.lowest(if finite { None } else { self.first_bad_row() });
+            let bad = self.space.part.lowest(if finite { None } else { self.first_bad_row() });
             Advanced { reduction: Some(reduction), bad, ..Advanced::default() }
         })
     }

@@ -3,8 +3,7 @@
 use super::space::Patch;
 use super::{IncompressibleSystem, Solver, residual};
 use crate::march::forces::ForceScale;
-use crate::march::over_ranks::{loads, part};
-use crate::march::{BadPlace, Coefficients, Forces, Host, Order, Place};
+use crate::march::{Coefficients, Forces, Host, Order};
 use crate::parallel;
 use chromaflow_comm::Op;
 use std::ops::Range;
@@ -12,7 +11,7 @@ use std::ops::Range;
 impl IncompressibleSystem {
     /// Sums of R^2/V over the domain.
     pub(super) fn squares(&self) -> Vec<f64> {
-        match &self.space.over {
+        match &self.space.part.over {
             None => self.squares_of(0..self.space.rows),
             Some(over) => {
                 over.sum_blocks(self.n, self.space.blocks.iter().map(|b| self.squares_of(b.rows())))
@@ -62,35 +61,13 @@ impl IncompressibleSystem {
         (0..self.space.rows).find(|&row| !good(row))
     }
 
-    /// The lowest number in the grid of the rows that ranks have found, of this rank's `row` or none.
-    pub(super) fn lowest(&self, row: Option<usize>) -> Option<usize> {
-        self.space.over.as_ref().map_or(row, |over| over.share.lowest(row))
-    }
-
-    pub(super) fn bad_cell(&self, row: usize) -> BadPlace {
-        let number = self.space.blocks.partition_point(|b| b.rows().end <= row);
-        let block = &self.space.blocks[number];
-        let (at, len) = (block.at(row), block.cells.len());
-        BadPlace {
-            place: Place::Cell {
-                block: self.space.over.as_ref().map_or(number, |over| over.blocks[number]),
-                cell: block.cells.cell(at).map(|i| i as usize),
-            },
-            at: std::array::from_fn(|c| block.metrics.center[c][at]),
-            marker: None,
-            state: (0..self.n).map(|c| self.fields[number][c * len + at]).collect(),
-            variables: "pressure, velocity, scalars".into(),
-        }
-    }
-
     /// Force and moment coefficients of the present state on all walls; ghost cells must be filled.
     pub(super) fn wall_forces(&self) -> Forces {
-        let scale = self.force_scale();
-        let space = &self.space;
+        let (scale, space) = (self.force_scale(), &self.space);
         let walls =
-            space.patches.iter().zip(&space.numbers).filter(|(p, _)| p.wall).map(|(patch, &number)| {
+            space.patches.iter().enumerate().filter(|(_, patch)| patch.wall).map(|(number, patch)| {
                 let (mut pressure, mut viscous) = (Coefficients::default(), Coefficients::default());
-                let (block, field) = (&self.space.blocks[patch.block], &self.fields[patch.block]);
+                let (block, field) = (&space.blocks[patch.block], &self.fields[patch.block]);
                 for face in &patch.faces {
                     let p = 0.5 * (field[face.cell] + field[face.ghost]);
                     let flux = residual::boundary_flux(&self.config.fluid, block, field, face);
@@ -99,19 +76,9 @@ impl IncompressibleSystem {
                 }
                 (number, [pressure, viscous])
             });
-        let mut all = vec![[Coefficients::default(); 2]; space.everywhere.len()];
-        match &space.over {
-            None => walls.for_each(|(number, of)| all[number] = of),
-            Some(over) => {
-                let all_loads = over.of_all(all.len(), walls.map(|(number, of)| (number, loads(&of))));
-                all = all_loads.iter().map(|of| [part(&of[..6]), part(&of[6..])]).collect();
-            }
-        }
-        let walls = space.everywhere.iter().zip(all).filter(|((_, wall), _)| *wall);
-        let walls = walls.map(|((name, _), [pressure, viscous])| (name.as_str(), pressure, viscous));
         let counted = &self.config.reference.markers;
         let counts = |name: &str| counted.is_empty() || counted.iter().any(|c| c == name);
-        Forces::of_walls(&scale, counts, walls)
+        space.part.forces(&scale, counts, walls)
     }
 
     /// Adds what flows out through a patch: volume, each scalar.
@@ -154,9 +121,9 @@ impl Solver {
 
     /// What flows out through a marker by time: volume, then each scalar's transport and diffusion.
     pub fn outflow(&self, marker: &str) -> Vec<f64> {
-        let (host, space) = (&self.host, &self.host.space);
+        let (host, space, part) = (&self.host, &self.host.space, &self.host.space.part);
         let mut sum = vec![0.0; host.n - 3];
-        let Some(over) = &space.over else {
+        let Some(share) = part.share() else {
             space
                 .patches
                 .iter()
@@ -166,12 +133,12 @@ impl Solver {
         };
         let _ = host.tell(Order::Outflow);
         // Of each patch in its place, the others zero.
-        let mut all = vec![0.0; sum.len() * space.everywhere.len()];
-        for (patch, number) in space.patches.iter().zip(&space.numbers) {
+        let mut all = vec![0.0; sum.len() * part.patches.len()];
+        for (patch, number) in space.patches.iter().zip(&part.numbers) {
             host.add_outflow(patch, &mut all[number * sum.len()..][..sum.len()]);
         }
-        over.share.reduce(Op::Sum, &mut all);
-        for ((name, _), of) in space.everywhere.iter().zip(all.chunks_exact(sum.len())) {
+        share.reduce(Op::Sum, &mut all);
+        for ((name, _), of) in part.patches.iter().zip(all.chunks_exact(sum.len())) {
             if name == marker {
                 sum.iter_mut().zip(of).for_each(|(sum, of)| *sum += of);
             }

@@ -14,7 +14,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | `flux.rs`, `ghost.rs` | the pointwise functions: Roe's flux, states beyond the boundary, their Jacobians |
+//! | [`ArtificialCompressibility`](crate::equations::ArtificialCompressibility) | the pointwise functions: Roe's flux, states beyond the boundary, their Jacobians |
 //! | `space.rs` | a grid's rows, areas and products of areas, boundary faces |
 //! | `residual.rs` (RHS) | reconstruction, fluxes, full viscous terms on curvilinear grids |
 //! | `fill.rs` (AFILL, TSD) | the matrix, row by row |
@@ -49,8 +49,6 @@ pub mod config;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod fill;
-mod flux;
-mod ghost;
 mod ghosts;
 mod linear;
 mod march;
@@ -67,11 +65,5 @@ mod turned_tests;
 pub use config::{Boundary, Config, Function, Given, Scalar, WallScalar};
 #[cfg(feature = "cuda")]
 pub(crate) use cuda::kernel_sources;
-pub use flux::{
-    flux_incompressible, flux_incompressible_central, flux_incompressible_derivative,
-    flux_incompressible_jacobian, flux_incompressible_roe, flux_incompressible_roe_derivatives,
-    flux_incompressible_roe_jacobians, flux_scalar, normal_slope, spectral_radius_incompressible,
-};
-pub use ghost::{GhostKind, ghost_incompressible, ghost_incompressible_jacobian};
 pub use march::{IncompressibleSystem, Solver};
 pub use output::Memory;

@@ -7,11 +7,9 @@ use crate::march::{FlowError, Host, Order, over_ranks};
 use crate::output::{Field, Restart};
 use chromaflow::BlockCsr;
 use chromaflow::factor::structured_ilu::StencilMatrix;
-use std::borrow::Cow;
 
-const STATE: &str = "incompressible";
-const LAST_LEVEL: &str = "incompressible_last";
-const LEVEL_BEFORE: &str = "incompressible_before";
+/// The present state; the last finished time level; the one before.
+const LEVELS: [&str; 3] = ["incompressible", "incompressible_last", "incompressible_before"];
 
 /// Bytes that a solver holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +58,7 @@ impl Solver {
                 Order::Resume => me.resume(&Restart::default())?,
                 Order::Largest => {
                     let found = me.residuals();
-                    drop(me.of_all_cells(found.equations, found.rates.clone()));
+                    drop(me.of_all_cells(found.equations, &found.rates));
                     drop(me.largest_residual(&found));
                 }
                 Order::Outflow => drop(me.outflow("")),
@@ -70,37 +68,7 @@ impl Solver {
         })
     }
 
-    /// Number of ranks, and the most cells that one of them has over the mean; none where there is one.
-    pub fn division(&self) -> Option<(usize, f64)> {
-        self.host.space.over.as_ref()?.division()
-    }
-
-    /// Values of this rank's cells as those of all cells on rank 0, none elsewhere: collective, as
-    /// [`March::residuals`](crate::march::March::residuals) says.
-    ///
-    /// **Shapes**: `[cells, width]`.
-    pub fn of_all_cells(&self, width: usize, values: Vec<f64>) -> Vec<f64> {
-        match &self.host.space.over {
-            None => values,
-            Some(over) => over.gather(width, &values),
-        }
-    }
-
-    /// Centers of all cells, block after block, i fastest; over ranks of this one's, as all that follows but for files.
-    pub fn centers(&self) -> Vec<[f64; 3]> {
-        let of = |b: &Block, row| {
-            let at = b.at(row);
-            std::array::from_fn(|c| b.metrics.center[c][at])
-        };
-        self.host.space.blocks.iter().flat_map(|b| b.rows().map(move |row| of(b, row))).collect()
-    }
-
-    /// Volumes of all cells, in the order of [`Solver::centers`].
-    pub fn volumes(&self) -> Vec<f64> {
-        self.host.volumes()
-    }
-
-    /// The state (p, u, v, w, scalars) of all cells, in the order of [`Solver::centers`].
+    /// The state (p, u, v, w, scalars) of all cells, in the order of [`Solver::cells`](crate::march::March::cells).
     ///
     /// **Shapes**: `[cells, n]`.
     ///
@@ -156,7 +124,7 @@ impl Solver {
             };
             let own: Vec<Vec<f64>> = space.blocks.iter().zip(&host.fields).map(of).collect();
             let points = space.points.iter().copied().enumerate();
-            space.over.as_ref().map_or_else(|| own.concat(), |over| over.gather_lists(points, &own).concat())
+            space.part.gather_lists(points, own).concat()
         };
         let (u, v, w) = (component(1), component(2), component(3));
         let velocity = (0..u.len()).flat_map(|i| [u[i], v[i], w[i]]).collect();
@@ -188,7 +156,7 @@ impl Solver {
         }
     }
 
-    /// Everything that a run needs to go on, cell by cell in the order of [`Solver::centers`].
+    /// Everything that a run needs to go on, cell by cell in the order of [`Solver::cells`](crate::march::March::cells).
     ///
     /// # Panics
     /// When a device computes and [`Solver::sync`] was not called since.
@@ -196,11 +164,11 @@ impl Solver {
         let host = self.synced();
         let _ = host.tell(Order::Restart);
         let mut restart = self.start_restart();
-        restart.fields.push(Field::vector(STATE, host.n, self.of_all_cells(host.n, host.rows_of_state())));
-        if let Time::Unsteady(_) = host.config.time {
-            for (name, level) in [LAST_LEVEL, LEVEL_BEFORE].into_iter().zip(&host.levels) {
-                restart.fields.push(Field::vector(name, host.n, self.of_all_cells(host.n, level.clone())));
-            }
+        let levels = [&host.rows_of_state(), &host.levels[0], &host.levels[1]];
+        let unsteady = matches!(host.config.time, Time::Unsteady(_));
+        for (name, level) in LEVELS.into_iter().zip(levels).take(if unsteady { 3 } else { 1 }) {
+            let level = host.space.part.gather(host.n, &level[..]).into_owned();
+            restart.fields.push(Field::vector(name, host.n, level));
         }
         restart
     }
@@ -213,37 +181,17 @@ impl Solver {
     pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
         let host = &self.host;
         host.tell(Order::Resume)?;
-        let restart = &match &host.space.over {
-            None => Cow::Borrowed(restart),
-            Some(over) => {
-                let scatter = |width: usize, values: &[f64]| over.scatter(width, values);
-                let ranks = &**over.share.ranks();
-                Cow::Owned(over_ranks::scattered(ranks, restart, host.rows(), scatter)?)
-            }
-        };
-        let (n, size) = (host.n, host.space.rows * host.n);
-        let field = |name: &str| {
-            let fault = |problem: String| FlowError::Restart { field: name.to_owned(), problem };
-            let found = restart.field(name).ok_or_else(|| fault("is missing".to_owned()))?;
-            if found.components != n || found.values.len() != size {
-                return Err(fault(format!("has {} values, {size} expected", found.values.len())));
-            }
-            Ok(found.values.clone())
-        };
-        let levels = match host.config.time {
-            Time::Unsteady(_) if restart.field(LAST_LEVEL).is_some() => {
-                field(LAST_LEVEL).and_then(|last| Ok(Some([last, field(LEVEL_BEFORE)?])))
-            }
-            _ => Ok(None),
-        };
-        let found = field(STATE).and_then(|state| Ok((state, levels?)));
-        let (state, levels) = over_ranks::agreed(Host::share(host), found)?;
-        self.resume_progress(restart, levels.is_some());
+        let part = &host.space.part;
+        let restart = &part.scattered(restart)?;
+        let unsteady = matches!(host.config.time, Time::Unsteady(_));
+        let found = part.levels(restart, LEVELS, host.n, unsteady);
+        let found = over_ranks::agreed(Host::share(host), found)?;
+        self.resume_progress(restart, found.len() == 3);
         let time = self.progress.next_time(self.host.time());
         let host = self.host_to_set();
-        host.set_rows(&state);
-        if let Some(levels) = levels {
-            host.levels = levels;
+        host.set_rows(found[0]);
+        if let [_, last, before] = found[..] {
+            host.levels = [last.to_vec(), before.to_vec()];
             host.begin_step(time);
         } else {
             host.start_levels();
@@ -253,12 +201,6 @@ impl Solver {
 }
 
 impl IncompressibleSystem {
-    /// Volumes of all cells.
-    pub(super) fn volumes(&self) -> Vec<f64> {
-        let blocks = self.space.blocks.iter();
-        blocks.flat_map(|b| b.rows().map(|row| b.metrics.volume[b.at(row)])).collect()
-    }
-
     fn fill_all_ghosts(&mut self) {
         ghosts::fill_boundary(&self.space, &self.config.fluid, &mut self.fields);
         ghosts::exchange(&self.space, self.n, &mut self.fields);

@@ -4,10 +4,11 @@
 //! bits, instead of being stored: cells do not wait for one another, and nothing is written twice.
 
 use super::config::{self, Fluid, Flux};
-use super::flux::{
-    flux_incompressible, flux_incompressible_central, flux_incompressible_roe, flux_scalar, normal_slope,
-};
 use super::space::{Block, Face, Patch, Space};
+use crate::equations::Equations;
+use crate::equations::artificial_compressibility::{
+    flux_incompressible_central, flux_incompressible_roe, flux_scalar, normal_slope,
+};
 use crate::limiter::{extrapolate, extrapolate_van_albada};
 use crate::parallel;
 use crate::real::{LANES, LaneKernel, Lanes, Real, dispatch};
@@ -102,7 +103,7 @@ impl LaneKernel for ResidualTask<'_> {
         let (fluid, scheme) = (self.fluid, self.scheme);
         let (beta, viscosity, kappa) =
             (V::c(fluid.compressibility), V::c(fluid.viscosity), V::c(scheme.kappa));
-        let n = 4 + fluid.scalars.len();
+        let n = fluid.unknowns();
         let (mut row, mut number) = (self.rows.start, 0);
         while row < self.rows.end {
             let Line { block, number: b, at, count, .. } =
@@ -234,12 +235,12 @@ pub(super) fn boundary_flux(fluid: &Fluid, block: &Block, field: &[f64], face: &
             friction[c - 1] = -fluid.viscosity * slope;
         }
     }
-    BoundaryFlux { inviscid: flux_incompressible(fluid.compressibility, &q, &face.n), friction }
+    BoundaryFlux { inviscid: fluid.equations().flux(&q, &face.n), friction }
 }
 
 /// Adds the fluxes of a patch.
 fn add_boundary(space: &Space, fluid: &Fluid, patch: &Patch, fields: &[Vec<f64>], out: &mut [f64]) {
-    let n = 4 + fluid.scalars.len();
+    let n = fluid.unknowns();
     let (block, field) = (&space.blocks[patch.block], &fields[patch.block]);
     let len = block.cells.len();
     for face in &patch.faces {
@@ -269,7 +270,7 @@ pub(super) fn residual(
     out: &mut [f64],
 ) {
     let isa = Isa::detect();
-    parallel::rows(team, space.rows, 4 + fluid.scalars.len(), out, |rows, out| {
+    parallel::rows(team, space.rows, fluid.unknowns(), out, |rows, out| {
         dispatch(isa, ResidualTask { space, fields, fluid, scheme, rows, out });
     });
     for patch in &space.patches {

@@ -2,12 +2,13 @@
 
 use super::Given;
 use super::config::{Boundary, Config, WallScalar};
-use super::ghost::GhostKind;
 use super::system::Link;
-use crate::grid::{Cells, Exchange, Grid, Metrics, Window};
-use crate::march::{FlowError, over_ranks};
+use crate::equations::artificial_compressibility::GhostKind;
+use crate::grid::{Cells, Grid, Metrics, Window};
+use crate::march::FlowError;
 use crate::mesh::Planar;
-use crate::ranks::{BlockExchange, BlockRanks, Ranks};
+use crate::on_grid::{GridPart, NONE, check_markers, rows_around};
+use crate::ranks::{BlockExchange, Ranks};
 use std::ops::Range;
 
 /// A block as the solver uses it.
@@ -35,16 +36,7 @@ impl Block {
     /// Place in the arrays of a row of this block.
     #[inline(always)]
     pub fn at(&self, row: usize) -> usize {
-        let [ni, nj, _] = self.cells.count;
-        let local = row - self.first_row;
-        self.cells.inside([local % ni, local / ni % nj, local / (ni * nj)])
-    }
-
-    /// The number in the block of the cell at a place in the arrays; none of a ghost.
-    pub fn number(&self, at: usize) -> Option<usize> {
-        let (count, cell) = (self.cells.count, self.cells.cell(at).map(|n| n as usize));
-        let inside = (0..3).all(|d| cell[d] < count[d]);
-        inside.then(|| cell[0] + count[0] * (cell[1] + count[1] * cell[2]))
+        self.cells.nth(row - self.first_row)
     }
 }
 
@@ -93,12 +85,8 @@ pub(super) struct Patch {
 pub(super) struct Space {
     pub blocks: Vec<Block>,
     pub patches: Vec<Patch>,
-    pub exchange: BlockExchange,
-    /// Where there are ranks, which blocks are this one's: `blocks` are these, `patches` lie on them.
-    pub over: Option<BlockRanks>,
-    /// Name of every patch of the grid, and whether it is a wall; which of them each of `patches` is.
-    pub everywhere: Vec<(String, bool)>,
-    pub numbers: Vec<usize>,
+    /// What this rank has of the grid: `blocks`, with `patches` on them.
+    pub part: GridPart,
     /// Neighbors across interfaces, by rows: those of other ranks are numbered behind the rows as they come by `exchange`.
     pub links: Vec<Link>,
     /// Points of every block of the grid.
@@ -131,32 +119,16 @@ impl Space {
         if let Some(rotation) = grid.rotation() {
             config.check_turned(&rotation)?;
         }
-        let over = over_ranks::blocks_of(grid, ranks)?;
-        let (numbers, exchange): (Vec<usize>, _) = match &over {
-            None => ((0..grid.blocks.len()).collect(), BlockExchange::new(grid)),
-            Some(over) => (over.blocks.clone(), over.exchange(grid)),
-        };
-        let metrics = Metrics::of_blocks(grid, numbers.iter().copied());
-        let condition = |name: &str| -> Result<Boundary, FlowError> {
-            match config.boundaries.get(name) {
-                Some(boundary) => Ok(boundary.clone()),
-                None if [Planar::FRONT, Planar::BACK].contains(&name) => Ok(Boundary::Symmetry),
-                None => Err(FlowError::MissingBoundary {
-                    marker: name.to_owned(),
-                    all: grid.markers().join(", "),
-                }),
-            }
-        };
-        if let Some(name) = config.boundaries.keys().find(|name| !grid.markers().contains(&name.as_str())) {
-            return Err(FlowError::UnknownMarker { marker: name.clone(), all: grid.markers().join(", ") });
-        }
+        let (mut part, metrics) = GridPart::new(grid, ranks)?;
+        check_markers(grid, &config.boundaries, |name| ![Planar::FRONT, Planar::BACK].contains(&name))?;
+        let condition = |name: &str| config.boundaries.get(name).cloned().unwrap_or(Boundary::Symmetry);
         let planar = grid.planar_axis().filter(|&axis| {
             grid.interfaces.iter().all(|i| i.a.side.axis != axis)
                 && grid
                     .patches
                     .iter()
                     .filter(|p| p.window.side.axis == axis)
-                    .all(|p| matches!(condition(&p.name), Ok(Boundary::Symmetry)))
+                    .all(|p| matches!(condition(&p.name), Boundary::Symmetry))
         });
         let axes: Vec<usize> = (0..3).filter(|d| planar != Some(*d)).collect();
         let mut first_row = 0;
@@ -168,23 +140,23 @@ impl Space {
                 block
             })
             .collect();
-        let (mut patches, mut everywhere, mut of_all) = (Vec::new(), Vec::new(), Vec::new());
+        let mut patches = Vec::new();
         for p in &grid.patches {
-            let condition = condition(&p.name)?;
+            let condition = condition(&p.name);
             // The two planes of a planar grid balance each other.
             let counts = axes.contains(&p.window.side.axis);
-            if let Ok(own) = numbers.binary_search(&p.window.block) {
+            if let Some(own) = part.own(p.window.block) {
                 let made = Patch { block: own, ..patch(p, &condition, &mut blocks[own], config)? };
                 if counts {
-                    of_all.push(everywhere.len());
+                    part.numbers.push(part.patches.len());
                     patches.push(made);
                 }
             }
             if counts {
-                everywhere.push((p.name.clone(), condition.is_wall()));
+                part.patches.push((p.name.clone(), condition.is_wall()));
             }
         }
-        corners(&mut blocks, &exchange, &axes);
+        corners(&mut blocks, &part.exchange, &axes);
         for block in &mut blocks {
             let slopes = &block.slopes;
             block.skewed = axes.iter().any(|&d| {
@@ -194,32 +166,14 @@ impl Space {
                 })
             });
         }
-        let links = links(&blocks, &exchange, &axes);
-        let volumes = blocks.iter().map(|b| b.metrics.total_volume());
-        let (mut volume, mut skewed) = (0.0, blocks.iter().any(|b| b.skewed));
-        match &over {
-            None => volume = volumes.sum(),
-            Some(over) => {
-                volume += over.sum_blocks(1, volumes.map(|volume| [volume]))[0];
-                skewed = over.share.largest(f32::from(u8::from(skewed))) > 0.0;
-            }
+        let links = links(&blocks, &part.exchange, &axes);
+        let volume = part.sum(blocks.iter().map(|b| b.metrics.total_volume()));
+        let mut skewed = blocks.iter().any(|b| b.skewed);
+        if let Some(share) = part.share() {
+            skewed = share.largest(f32::from(u8::from(skewed))) > 0.0;
         }
         let points = grid.blocks.iter().map(|b| b.nodes.len()).collect();
-        let (numbers, rows) = (of_all, first_row);
-        Ok(Self {
-            blocks,
-            patches,
-            exchange,
-            over,
-            everywhere,
-            numbers,
-            links,
-            points,
-            skewed,
-            axes,
-            rows,
-            volume,
-        })
+        Ok(Self { blocks, patches, part, links, points, skewed, axes, rows: first_row, volume })
     }
 }
 
@@ -404,24 +358,10 @@ fn corners(blocks: &mut [Block], exchange: &BlockExchange, axes: &[usize]) {
 
 /// Neighbors across interfaces.
 fn links(blocks: &[Block], exchange: &BlockExchange, axes: &[usize]) -> Vec<Link> {
-    const NONE: u32 = u32::MAX;
-    // The row of each cell inside; beyond interfaces those of the neighbors.
-    let mut rows: Vec<Vec<u32>> = blocks
-        .iter()
-        .map(|b| {
-            let mut rows = vec![NONE; b.cells.len()];
-            for row in b.rows() {
-                rows[b.at(row)] = row as u32;
-            }
-            rows
-        })
-        .collect();
-    let count = blocks.last().map_or(0, |b| b.rows().end);
-    rows.push((count as u32..(count + exchange.count()) as u32).collect());
-    Exchange::fill(exchange, &mut rows, 1);
+    let all = rows_around(blocks.iter().map(|b| b.cells), exchange, exchange.count());
     let turns = exchange.turns();
     let mut links = Vec::new();
-    for (number, (block, rows)) in blocks.iter().zip(&rows).enumerate() {
+    for (number, (block, rows)) in blocks.iter().zip(&all).enumerate() {
         let count = block.cells.count.map(|n| n as isize);
         for row in block.rows() {
             let at = block.at(row);

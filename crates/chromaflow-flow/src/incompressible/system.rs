@@ -37,7 +37,7 @@ impl System {
         let blocks = space.blocks.iter().map(|b| StencilMatrix::zeroed(b.cells.count, n));
         let first = space.blocks.iter().map(|b| b.first_row).chain([space.rows]).collect();
         let (folds, links) = space.links.iter().partition::<Vec<Link>, _>(|l| l.row == l.other);
-        let matrices = space.exchange.matrices().to_vec();
+        let matrices = space.part.exchange.matrices().to_vec();
         Ok(Self { n, first, blocks: blocks.collect::<Result<_, _>>()?, links, folds, matrices })
     }
 
@@ -90,11 +90,11 @@ impl System {
     /// **Shapes**: `b` `[rows, n]`; `x` and `r` `[cells, n]` of each block.
     pub fn residual(&self, team: &Team, space: &Space, b: &[f64], x: &[Vec<f64>], r: &mut [Vec<f64>]) {
         let (n, rows) = (self.n, space.rows);
-        let others = space.exchange.received(n, |b, at, c| {
+        let others = space.part.exchange.received(n, |b, at, c| {
             // Ghosts beyond edges take values of ghosts, which a system has none of.
-            space.blocks[b].number(at).map_or(0.0, |cell| x[b][n * cell + c])
+            space.blocks[b].cells.number(at).map_or(0.0, |cell| x[b][n * cell + c])
         });
-        let count = space.exchange.count();
+        let count = space.part.exchange.count();
         for (((a, first), x), r) in self.blocks.iter().zip(&self.first).zip(x).zip(&mut *r) {
             a.residual(team, &b[first * n..][..x.len()], x, r);
         }

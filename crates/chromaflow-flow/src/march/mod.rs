@@ -26,31 +26,28 @@ mod progress;
 mod rank_report;
 mod report;
 mod residuals;
-mod share;
 mod spread;
 mod system;
 #[cfg(test)]
 mod toy;
 mod turned;
-mod update;
 
+pub(crate) use crate::equations::perfect_gas::update_share;
+pub use crate::equations::perfect_gas::{linear_share, next_cfl_share, pressure_margin, velocity_share};
 pub use control::{CourantControl, Rejection, Rejections, StepControl};
 pub use error::FlowError;
 pub use forces::{Coefficients, Forces, MarkerForces};
 pub use order::Order;
 pub(crate) use progress::Progress;
 pub use rank_report::{Holding, RankReport};
-pub(crate) use report::CONSERVED;
 #[cfg(feature = "cuda")]
 pub(crate) use report::Running;
 pub use report::{BadPlace, LargestResidual, Part, PartTime, Place, StepReport, Times};
 pub use residuals::Residuals;
-pub use share::{linear_share, next_cfl_share, pressure_margin, velocity_share};
 pub use spread::Spread;
 pub(crate) use system::Device;
 pub use system::{Advanced, Bdf, Host, Measured, Moment, System, WallSums};
 pub(crate) use turned::{check_turned, keeps, not_turned, turn_columns};
-pub(crate) use update::update_share;
 
 use crate::config::Time;
 use crate::output::Restart;

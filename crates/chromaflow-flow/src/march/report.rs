@@ -225,9 +225,6 @@ pub struct LargestResidual {
     pub flow: Option<[f64; 2]>,
 }
 
-/// The unknowns of compressible flow in a [`BadPlace`].
-pub(crate) const CONSERVED: &str = "density, momentum, energy";
-
 /// What one step did. The residual, the forces and the CFL number belong to the state *before* the update.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepReport {

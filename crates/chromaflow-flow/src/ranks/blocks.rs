@@ -81,12 +81,6 @@ impl BlockRanks {
         BlockExchange { copies, between: Some((Arc::clone(&self.share), lists)) }
     }
 
-    /// Numbers of the patches on this rank's blocks.
-    pub fn patches(&self, grid: &Grid) -> Vec<usize> {
-        let here = |p: &usize| self.blocks.binary_search(&grid.patches[*p].window.block).is_ok();
-        (0..grid.patches.len()).filter(here).collect()
-    }
-
     /// On every rank what `count` things have, each of which one rank has: the same bits everywhere.
     pub fn of_all<const N: usize>(
         &self,

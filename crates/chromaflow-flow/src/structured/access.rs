@@ -2,9 +2,11 @@
 
 use super::block::BlockState;
 use super::{StructuredSolver, StructuredSystem};
+use crate::equations::perfect_gas::{N, State};
+use crate::equations::{Equations, PerfectGas};
 use crate::gas::{conserved, entropy, primitive};
 use crate::grid::{Grid, Metrics};
-use crate::march::{BadPlace, Bdf, CONSERVED, FlowError, Forces, PartTime, Place};
+use crate::march::{Bdf, FlowError, Forces, PartTime};
 
 impl StructuredSolver {
     /// The grid, its blocks' axes turned as the solver has them: see [`Grid::thin_axis_last`].
@@ -18,7 +20,7 @@ impl StructuredSolver {
     }
 
     /// The primitive state of the free stream.
-    pub fn free_stream(&self) -> [f64; 5] {
+    pub fn free_stream(&self) -> State {
         self.host.free
     }
 
@@ -27,25 +29,18 @@ impl StructuredSolver {
     ///
     /// # Panics
     /// When a device computes and [`Self::sync`] was not called since.
-    pub fn state(&self) -> Vec<[f64; 5]> {
+    pub fn state(&self) -> Vec<State> {
         let host = self.synced();
-        let mut out = Vec::with_capacity(host.cells());
-        for block in &host.blocks {
-            for at in block.cells.rows().flat_map(|row| row..row + block.cells.count[0]) {
-                out.push(conserved(host.physics.gas, &block.state(at)));
-            }
-        }
-        out
+        let of = |block: &BlockState, at| conserved(host.physics.gas, &block.state(at));
+        host.blocks.iter().flat_map(|b| b.cells.places().map(move |at| of(b, at))).collect()
     }
 
     /// Sets all cells from their centers' coordinates, as conserved variables; also the earlier time levels.
-    pub fn set_state(&mut self, q: impl Fn([f64; 3]) -> [f64; 5]) {
+    pub fn set_state(&mut self, q: impl Fn([f64; 3]) -> State) {
         let host = self.host_to_set();
         for block in &mut host.blocks {
-            let cells = block.cells;
-            for at in cells.rows().flat_map(|row| row..row + cells.count[0]) {
-                let x = std::array::from_fn(|c| block.metrics.center[c][at]);
-                block.set(at, primitive(host.physics.gas, &q(x)));
+            for at in block.cells.places() {
+                block.set(at, primitive(host.physics.gas, &q(block.metrics.center(at))));
             }
             block.last_good.copy_from_slice(&block.w);
             for level in &mut block.levels {
@@ -56,25 +51,13 @@ impl StructuredSolver {
         }
     }
 
-    /// Center and volume of all cells, in the order of [`StructuredSolver::state`].
-    pub fn cells(&self) -> Vec<([f64; 3], f64)> {
-        let mut out = Vec::with_capacity(self.host.cells());
-        for block in &self.host.blocks {
-            let m = &block.metrics;
-            for at in block.cells.rows().flat_map(|row| row..row + block.cells.count[0]) {
-                out.push((std::array::from_fn(|c| m.center[c][at]), m.volume[at]));
-            }
-        }
-        out
-    }
-
     /// Forces of the state before the last update.
     pub fn forces(&self) -> &Forces {
         self.last_forces()
     }
 
     /// The residual of the present state over the cells' volumes, in the order of [`StructuredSolver::state`].
-    pub fn rates(&mut self) -> Vec<[f64; 5]> {
+    pub fn rates(&mut self) -> Vec<State> {
         let bdf = self.moment().bdf;
         self.synced_mut().rates(bdf)
     }
@@ -139,61 +122,20 @@ impl StructuredSolver {
 
 impl StructuredSystem {
     /// See [`StructuredSolver::rates`].
-    pub(super) fn rates(&mut self, bdf: Option<Bdf>) -> Vec<[f64; 5]> {
+    pub(super) fn rates(&mut self, bdf: Option<Bdf>) -> Vec<State> {
         self.compute_residual(bdf);
-        let mut out = Vec::with_capacity(self.cells());
+        let mut out = Vec::with_capacity(self.part.rows());
         for block in &self.blocks {
             let ni = block.cells.count[0];
             for row in 0..block.rows() {
                 let start = block.row(row);
                 for i in 0..ni {
                     let volume = block.metrics.volume[start + i];
-                    out.push(std::array::from_fn(|c| block.r[(row * 5 + c) * ni + i] / volume));
+                    out.push(std::array::from_fn(|c| block.r[(row * N + c) * ni + i] / volume));
                 }
             }
         }
         out
-    }
-
-    /// Cells of this rank.
-    pub(super) fn cells(&self) -> usize {
-        self.blocks.iter().map(|block| block.cells.interior()).sum()
-    }
-
-    /// The place of a cell by its number, and the state there.
-    pub(super) fn place_here(&self, number: usize) -> BadPlace {
-        let (block, at) = self.locate(number);
-        self.bad_cell(block, at)
-    }
-
-    /// Volumes of all cells, in the same order.
-    pub(super) fn volumes(&self) -> Vec<f64> {
-        let of = |b: &BlockState| {
-            let rows = b.cells.rows().flat_map(|row| row..row + b.cells.count[0]);
-            rows.map(|at| b.metrics.volume[at]).collect::<Vec<_>>()
-        };
-        self.blocks.iter().flat_map(of).collect()
-    }
-
-    /// Block and place of a cell by its number in the order of [`StructuredSolver::state`].
-    pub(super) fn locate(&self, number: usize) -> (usize, usize) {
-        let mut rest = number;
-        for (b, block) in self.blocks.iter().enumerate() {
-            if rest < block.cells.interior() {
-                let ni = block.cells.count[0];
-                return (b, block.row(rest / ni) + rest % ni);
-            }
-            rest -= block.cells.interior();
-        }
-        panic!("cell {number} of {}", self.cells());
-    }
-
-    /// The number of a cell by its block and place.
-    pub(super) fn number(&self, b: usize, at: usize) -> usize {
-        let cells = self.blocks[b].cells;
-        let [i, j, k] = cells.cell(at).map(|n| n.max(0) as usize);
-        let before: usize = self.blocks[..b].iter().map(|b| b.cells.interior()).sum();
-        before + i + cells.count[0] * (j + cells.count[1] * k)
     }
 
     /// The first cell with a density or pressure that is not positive, or a state or residual that is not finite.
@@ -204,31 +146,14 @@ impl StructuredSystem {
                 let start = block.row(row);
                 for i in 0..ni {
                     let w = block.state(start + i);
-                    let finite = (0..5).all(|c| block.r[(row * 5 + c) * ni + i].is_finite());
+                    let finite = (0..N).all(|c| block.r[(row * N + c) * ni + i].is_finite());
                     let finite = finite && block.has_good_turbulence(self.physics.turbulence, start + i);
-                    if !(finite && w.iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0) {
+                    if !(finite && PerfectGas::is_admissible(&w)) {
                         return Some((b, start + i));
                     }
                 }
             }
         }
         None
-    }
-
-    /// A cell by its block and place.
-    pub(super) fn bad_cell(&self, b: usize, at: usize) -> BadPlace {
-        let block = &self.blocks[b];
-        let cell = block.cells.cell(at).map(|n| n.max(0) as usize);
-        let touching = self
-            .patches
-            .iter()
-            .find(|p| p.window.block == b && p.faces.iter().any(|(other, _)| *other == cell));
-        BadPlace {
-            place: Place::Cell { block: self.block_number(b), cell },
-            at: std::array::from_fn(|c| block.metrics.center[c][at]),
-            marker: touching.map(|p| p.name.clone()),
-            state: conserved(self.physics.gas, &block.state(at)).to_vec(),
-            variables: CONSERVED.into(),
-        }
     }
 }

@@ -2,6 +2,7 @@
 //! One block's state, and how a team writes it row by row.
 
 use super::turbulence::Eddies;
+use crate::equations::perfect_gas::{N, State};
 use crate::grid::{Cells, Metrics};
 use crate::real::{LANES, Lanes};
 use chromaflow_device::{SharedSlice, Team, split};
@@ -48,16 +49,16 @@ impl BlockState {
 
     /// Primitive state of the cell at `at`.
     #[inline(always)]
-    pub fn state(&self, at: usize) -> [f64; 5] {
+    pub fn state(&self, at: usize) -> State {
         let n = self.cells.len();
         std::array::from_fn(|c| self.w[c * n + at])
     }
 
     /// Sets the primitive state of the cell at `at`.
     #[inline(always)]
-    pub fn set(&mut self, at: usize, w: [f64; 5]) {
+    pub fn set(&mut self, at: usize, w: State) {
         let n = self.cells.len();
-        for c in 0..5 {
+        for c in 0..N {
             self.w[c * n + at] = w[c];
         }
     }
@@ -66,7 +67,7 @@ impl BlockState {
     #[inline(always)]
     pub fn residual_at(&self, [i, j, k]: [usize; 3]) -> usize {
         let [ni, nj, _] = self.cells.count;
-        (k * nj + j) * 5 * ni + i
+        (k * nj + j) * N * ni + i
     }
 }
 
@@ -78,9 +79,9 @@ pub(super) fn load<V: Lanes>(values: &[f64], at: usize) -> V {
 
 /// Five components of eight neighbors along i; `len` is that of one component.
 #[inline(always)]
-pub(super) fn load_state<V: Lanes>(w: &[f64], len: usize, at: usize) -> [V; 5] {
-    let mut out = [V::c(0.0); 5];
-    for c in 0..5 {
+pub(super) fn load_state<V: Lanes>(w: &[f64], len: usize, at: usize) -> State<V> {
+    let mut out = [V::c(0.0); N];
+    for c in 0..N {
         out[c] = load(w, c * len + at);
     }
     out
@@ -92,11 +93,11 @@ pub(super) fn each_row(
     team: &Team,
     cells: Cells,
     w: &mut [f64],
-    f: impl Fn(usize, &mut [&mut [f64]; 5]) + Sync,
+    f: impl Fn(usize, &mut [&mut [f64]; N]) + Sync,
 ) {
     let [ni, nj, nk] = cells.count;
     let len = cells.len();
-    assert_eq!(w.len(), 5 * len);
+    assert_eq!(w.len(), N * len);
     let shared = SharedSlice::new(w);
     team.run(|member| {
         for row in split(nj * nk, member.size(), member.rank()) {

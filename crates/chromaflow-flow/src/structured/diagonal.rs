@@ -19,6 +19,7 @@ use super::lines::{Lines, Workspace, store};
 use super::waves::{
     WaveFace, from_waves, middle_state, to_waves, unit_normal, wave_face, wave_rows, wave_weights,
 };
+use crate::equations::perfect_gas::{N, State};
 use crate::flux::Dissipation;
 use crate::gas::Gas;
 use crate::real::{LANES, LaneKernel, Lanes, dispatch};
@@ -44,8 +45,8 @@ impl Lines<'_> {
         for band in &mut work.bands {
             band.resize(FAMILIES * n * LANES, 0.0);
         }
-        work.rhs.resize(5 * n * LANES, 0.0);
-        work.x.resize(5 * n * LANES, 0.0);
+        work.rhs.resize(N * n * LANES, 0.0);
+        work.x.resize(N * n * LANES, 0.0);
         let fourth = fourth && !matches!(self.physics.scheme, Scheme::Roe { .. });
         dispatch(Isa::detect(), Assemble { lines: self, work, r, fourth });
         // Three right-hand sides for the first family, one for each of the others.
@@ -90,10 +91,10 @@ impl Lines<'_> {
     }
 
     #[inline(always)]
-    fn state<V: Lanes>(&self, at: usize) -> [V; 5] {
+    fn state<V: Lanes>(&self, at: usize) -> State<V> {
         let len = self.block.cells.len();
-        let mut w = [V::c(0.0); 5];
-        for c in 0..5 {
+        let mut w = [V::c(0.0); N];
+        for c in 0..N {
             w[c] = self.gather(&self.block.w, c * len + at);
         }
         w
@@ -163,7 +164,7 @@ impl LaneKernel for Assemble<'_, '_> {
             // SAFETY: the cells of this group's lines belong to one member.
             let x = unsafe { lines.right_side::<V>(self.r, cell, tau) };
             let waves = to_waves(gas, &lines.state(at), &lines.normal(at), &x);
-            for v in 0..5 {
+            for v in 0..N {
                 store(&mut self.work.rhs, place(n, c, v), waves[v]);
             }
             low = high;
@@ -194,8 +195,8 @@ impl LaneKernel for Finish<'_, '_> {
         let start = block.cells.inside(lines.cell(0, 0));
         for c in 0..n {
             let at = start + c * block.cells.stride[lines.axis];
-            let mut waves = [V::c(0.0); 5];
-            for v in 0..5 {
+            let mut waves = [V::c(0.0); N];
+            for v in 0..N {
                 let from = place(n, c, v);
                 waves[v] = V::from_array(self.x[from..].first_chunk::<LANES>().expect("eight lines"));
             }

@@ -8,6 +8,7 @@ use super::block::{BlockState, SharedLines};
 use super::boundary::PatchState;
 use super::config::{Scheme, StepMethod};
 use super::residual::Physics;
+use crate::equations::perfect_gas::{N, NN, State, StateBlock};
 use crate::flux::{dissipation_matrix, flux_jacobian, roe_absolute, spectral_radius};
 use crate::gas::Gas;
 use crate::real::{LANES, LaneKernel, Lanes, dispatch};
@@ -139,17 +140,17 @@ impl Lines<'_> {
     fn solve(&self, work: &mut Workspace, r: &SharedLines<'_>) -> Result<(), usize> {
         let n = self.block.cells.count[self.axis];
         for (buffer, width) in [
-            (&mut work.lower, 25),
-            (&mut work.diagonal, 25),
-            (&mut work.upper, 25),
-            (&mut work.rhs, 5),
-            (&mut work.x, 5),
+            (&mut work.lower, NN),
+            (&mut work.diagonal, NN),
+            (&mut work.upper, NN),
+            (&mut work.rhs, N),
+            (&mut work.x, N),
         ] {
             buffer.resize(n * width * LANES, 0.0);
         }
         dispatch(Isa::detect(), Assemble { lines: self, work, r });
         self.boundaries(work);
-        let (shape, layout) = (Shape::new(LANES, n, 5), Layout::Interleaved { lanes: LANES });
+        let (shape, layout) = (Shape::new(LANES, n, N), Layout::Interleaved { lanes: LANES });
         let batch = Batch::new(shape, layout, &work.lower, &work.diagonal, &work.upper)
             .expect("buffers of the batch's shape");
         let batch = if self.block.closed[self.axis] { batch.periodic() } else { batch };
@@ -158,8 +159,8 @@ impl Lines<'_> {
             .solve(&work.alone, &batch, &work.rhs, &mut work.x)
             .expect("buffers of the batch's shape");
         for c in 0..n {
-            let x: [[f64; LANES]; 5] =
-                std::array::from_fn(|v| *work.x[(c * 5 + v) * LANES..].first_chunk().expect("eight lines"));
+            let x: [[f64; LANES]; N] =
+                std::array::from_fn(|v| *work.x[(c * N + v) * LANES..].first_chunk().expect("eight lines"));
             // SAFETY: the cells of this group's lines belong to one member.
             unsafe { self.put(r, c, &x) };
         }
@@ -217,12 +218,12 @@ impl Lines<'_> {
         r: &SharedLines<'_>,
         cell: [usize; 3],
         tau: V,
-    ) -> [V; 5] {
+    ) -> State<V> {
         let ni = self.block.cells.count[0];
         let first = self.block.residual_at(cell);
-        let apart = if self.across == 0 { 1 } else { 5 * ni };
-        let mut out = [V::c(0.0); 5];
-        for v in 0..5 {
+        let apart = if self.across == 0 { 1 } else { N * ni };
+        let mut out = [V::c(0.0); N];
+        for v in 0..N {
             let mut values = [0.0; LANES];
             for l in 0..LANES {
                 // SAFETY: the caller's promise.
@@ -239,11 +240,11 @@ impl Lines<'_> {
     /// # Safety
     /// Nobody else reads or writes these cells' entries of `r` meanwhile.
     #[inline(always)]
-    pub(super) unsafe fn put(&self, r: &SharedLines<'_>, c: usize, x: &[[f64; LANES]; 5]) {
+    pub(super) unsafe fn put(&self, r: &SharedLines<'_>, c: usize, x: &[[f64; LANES]; N]) {
         let ni = self.block.cells.count[0];
         for l in 0..self.lanes {
             let at = self.block.residual_at(self.cell(c, l));
-            for v in 0..5 {
+            for v in 0..N {
                 // SAFETY: the caller's promise.
                 unsafe { r.set(at + v * ni, x[v][l]) };
             }
@@ -267,7 +268,7 @@ impl Lines<'_> {
                     self.block.cells.count[0] * (cell[1] + self.block.cells.count[1] * cell[2]) + cell[0];
                 let tau = self.block.dt[row] / self.block.metrics.volume[at];
                 for (e, value) in jacobian.iter().enumerate() {
-                    work.diagonal[(c * 25 + e) * LANES + l] += tau * value;
+                    work.diagonal[(c * NN + e) * LANES + l] += tau * value;
                 }
             }
         }
@@ -295,16 +296,16 @@ impl LaneKernel for Assemble<'_, '_> {
         let gather = |values: &[f64], at: usize| -> V { lines.gather(values, at) };
         let half = V::c(0.5);
         // Of the face below the cell: half its Jacobians at the cells on both sides, its dissipation.
-        let mut below_outer = [V::c(0.0); 25];
-        let mut below_inner = [V::c(0.0); 25];
-        let mut below_damping = [V::c(0.0); 25];
+        let mut below_outer = [V::c(0.0); NN];
+        let mut below_inner = [V::c(0.0); NN];
+        let mut below_damping = [V::c(0.0); NN];
         for c in 0..=n {
             let at = start + c * step;
             // The face between cell c - 1 and cell c.
-            let before: [V; 5] = std::array::from_fn(|k| gather(&block.w, k * len + at - step));
-            let after: [V; 5] = std::array::from_fn(|k| gather(&block.w, k * len + at));
+            let before: State<V> = std::array::from_fn(|k| gather(&block.w, k * len + at - step));
+            let after: State<V> = std::array::from_fn(|k| gather(&block.w, k * len + at));
             let area: [V; 3] = std::array::from_fn(|k| gather(&block.open[axis][k], at));
-            let mut sides = [[V::c(0.0); 25]; 2];
+            let mut sides = [[V::c(0.0); NN]; 2];
             for (side, state) in sides.iter_mut().zip([&before, &after]) {
                 *side = times(half, flux_jacobian(gas, state, &area));
             }
@@ -323,9 +324,9 @@ impl LaneKernel for Assemble<'_, '_> {
             if let Some(transport) = &lines.physics.transport {
                 let volume =
                     half * (gather(&block.metrics.volume, at - step) + gather(&block.metrics.volume, at));
-                let mean: [V; 5] = std::array::from_fn(|k| half * (before[k] + after[k]));
+                let mean: State<V> = std::array::from_fn(|k| half * (before[k] + after[k]));
                 let viscous = spectral_radius_viscous(gas, transport.lift(), &mean, &area, volume);
-                for k in 0..5 {
+                for k in 0..N {
                     damping[6 * k] += viscous;
                 }
             }
@@ -335,20 +336,20 @@ impl LaneKernel for Assemble<'_, '_> {
                 let cell = lines.cell(row, 0);
                 let own = at - step;
                 let tau = lines.steps::<V>(cell) / gather(&block.metrics.volume, own);
-                for e in 0..25 {
+                for e in 0..NN {
                     let identity = if e % 6 == 0 { V::c(1.0) } else { V::c(0.0) };
                     let lower = -(tau * (below_outer[e] + below_damping[e]));
                     let upper = tau * (inner[e] - damping[e]);
                     let own = outer[e] - below_inner[e] + damping[e] + below_damping[e];
-                    let place = (row * 25 + e) * LANES;
+                    let place = (row * NN + e) * LANES;
                     store(&mut work.lower, place, lower);
                     store(&mut work.upper, place, upper);
                     store(&mut work.diagonal, place, identity + tau * own);
                 }
                 // SAFETY: the cells of this group's lines belong to one member.
                 let rhs = unsafe { lines.right_side::<V>(r, cell, tau) };
-                for v in 0..5 {
-                    store(&mut work.rhs, (row * 5 + v) * LANES, rhs[v]);
+                for v in 0..N {
+                    store(&mut work.rhs, (row * N + v) * LANES, rhs[v]);
                 }
             }
             (below_outer, below_inner, below_damping) = (outer, inner, damping);
@@ -362,7 +363,7 @@ pub(super) fn store<V: Lanes>(to: &mut [f64], at: usize, value: V) {
 }
 
 #[inline(always)]
-fn times<V: Lanes>(factor: V, mut block: [V; 25]) -> [V; 25] {
+fn times<V: Lanes>(factor: V, mut block: StateBlock<V>) -> StateBlock<V> {
     for value in &mut block {
         *value = factor * *value;
     }
@@ -370,9 +371,9 @@ fn times<V: Lanes>(factor: V, mut block: [V; 25]) -> [V; 25] {
 }
 
 #[inline(always)]
-fn diagonal<V: Lanes>(value: V) -> [V; 25] {
-    let mut block = [V::c(0.0); 25];
-    for k in 0..5 {
+fn diagonal<V: Lanes>(value: V) -> StateBlock<V> {
+    let mut block = [V::c(0.0); NN];
+    for k in 0..N {
         block[6 * k] = value;
     }
     block

@@ -22,7 +22,6 @@ mod config;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 mod diagonal;
-mod ghost_states;
 pub mod lax_wendroff;
 mod lines;
 mod measure;
@@ -40,24 +39,22 @@ mod waves;
 
 pub use crate::march::PartTime;
 pub use config::{LineImplicit, LocalStep, Scheme, StepMethod, StructuredConfig, ViscousTerms};
-pub use ghost_states::{
-    continued_flux, continued_state, face_flow, face_state, ghost_states, pressure_on, wall_gradient,
-    wall_pressure,
-};
 pub use waves::{
     WaveFace, from_waves, middle_state, to_waves, unit_normal, wave_face, wave_rows, wave_weights,
 };
 
 use crate::config::Time;
+use crate::equations::perfect_gas::{N, State};
+use crate::equations::{Equations, PerfectGas};
 use crate::gas::{conserved, mach, primitive};
-use crate::grid::Grid;
+use crate::grid::{Grid, Metrics};
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
 use crate::march::{
-    Advanced, BadPlace, Bdf, Coefficients, FlowError, Forces, Holding, Host, LargestResidual, March,
-    Measured, Moment, Part, Residuals, System, Times, over_ranks as ranks, update_share,
+    Advanced, BadPlace, Bdf, Coefficients, FlowError, Holding, Host, LargestResidual, March, Measured,
+    Moment, Part, Residuals, System, Times, over_ranks as ranks,
 };
-use crate::ranks::BlockExchange;
+use crate::on_grid::{GridPart, OnGrid, WallLoads};
 use block::{BlockState, each_row};
 use boundary::PatchState;
 use boundary::turned::TurnedFace;
@@ -74,9 +71,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A solver for one grid and one set-up, with its state.
 pub type StructuredSolver = March<StructuredSystem>;
 
-/// A wall's patch, what pressure and what friction do on it.
-type WallLoads = (usize, Coefficients, Coefficients);
-
 /// Compressible flow on one structured grid: the host's form.
 pub struct StructuredSystem {
     team: Arc<Team>,
@@ -85,8 +79,9 @@ pub struct StructuredSystem {
     physics: Physics,
     blocks: Vec<BlockState>,
     patches: Vec<PatchState>,
-    exchange: BlockExchange,
-    /// Where there are ranks, which blocks are this one's: those of `blocks`, and the patches on them.
+    /// What this rank has of the grid: `blocks`, and the patches on them.
+    part: GridPart,
+    /// Where there are ranks.
     over: Option<Over>,
     /// Faces that see one another in other axes, where these show.
     turned: Vec<TurnedFace>,
@@ -95,7 +90,7 @@ pub struct StructuredSystem {
     /// None where steps are plain ones.
     newton: Option<Box<GridNewton>>,
     scale: ForceScale,
-    free: [f64; 5],
+    free: State,
     /// Volume of the domain.
     volume: f64,
     /// A density residual that is nothing but rounding errors.
@@ -111,7 +106,7 @@ impl System for StructuredSystem {
             self.adapt_outlets();
             self.compute_residual(at.bdf)
         });
-        let found = times.timed(Part::Misc, || self.measured(&walls));
+        let found = times.timed(Part::Misc, || self.measured(walls));
         self.times = times;
         ranks::check(Host::share(self))?;
         Ok(found)
@@ -194,46 +189,59 @@ impl Host for StructuredSystem {
     }
 
     fn first_bad(&self) -> Option<usize> {
-        self.lowest(self.first_bad_cell())
+        self.part.lowest(self.first_bad_cell().map(|(b, at)| self.part.row(b, at)))
     }
 
     fn place(&self, row: usize) -> BadPlace {
-        match Host::share(self) {
-            None => self.place_here(row),
-            Some(share) => ranks::place(share, row, |row| self.place_here(row)),
-        }
+        self.place_of(row)
     }
 
     fn share(&self) -> Option<&Arc<Share>> {
-        self.over.as_ref().map(|over| &over.ranks.share)
+        self.part.share()
     }
 
     fn holding(&self) -> Holding {
-        let lists = self.exchange.lists();
-        let sent = lists.iter().map(|list| list.send.len()).sum();
-        Holding { rows: self.cells(), blocks: 0, sent, neighbors: lists.len() }
+        self.part.holding(0)
     }
 
     fn largest_of_ranks(&self) -> Option<Option<LargestResidual>> {
-        let share = Host::share(self)?;
-        let part = |cell: usize| {
-            let (b, at) = self.locate(cell);
-            let block = &self.blocks[b];
-            let place = block.residual_at(block.cells.cell(at).map(|i| i as usize));
-            block.r[place].powi(2) / block.metrics.volume[at]
-        };
-        Some(ranks::largest(share, part, |cell| self.place_here(cell), |cell| self.mach_and_pressure(cell)))
+        self.largest()
     }
 
     fn residuals(&mut self, at: &Moment) -> Residuals {
         let rates = self.rates(at.bdf).into_flattened();
-        Residuals { rates, equations: 5, volumes: self.volumes() }
+        Residuals { rates, equations: N, volumes: self.volumes() }
     }
 
     fn mach_and_pressure(&self, row: usize) -> Option<[f64; 2]> {
-        let (block, at) = self.locate(row);
+        let (block, at) = self.part.locate(row);
         let w = self.blocks[block].state(at);
         Some([mach(self.physics.gas, &w), w[4] / self.free[4]])
+    }
+}
+
+impl OnGrid for StructuredSystem {
+    fn part(&self) -> &GridPart {
+        &self.part
+    }
+
+    fn metrics(&self, block: usize) -> &Metrics {
+        &self.blocks[block].metrics
+    }
+
+    fn seen(&self, b: usize, at: usize) -> (Option<String>, Vec<f64>, &'static str) {
+        let block = &self.blocks[b];
+        let cell = block.cells.cell(at).map(|n| n as usize);
+        let touches =
+            |p: &&PatchState| p.window.block == b && p.faces.iter().any(|(other, _)| *other == cell);
+        let marker = self.patches.iter().find(touches).map(|p| p.name.clone());
+        (marker, conserved(self.physics.gas, &block.state(at)).to_vec(), PerfectGas::CONSERVED)
+    }
+
+    fn residual_part(&self, block: usize, at: usize) -> f64 {
+        let block = &self.blocks[block];
+        let place = block.residual_at(block.cells.cell(at).map(|i| i as usize));
+        block.r[place].powi(2) / block.metrics.volume[at]
     }
 }
 
@@ -245,19 +253,19 @@ impl StructuredSystem {
             for patch in &self.patches {
                 boundary::fill_ghosts(&self.team, &self.physics, patch, &mut self.blocks[patch.window.block]);
             }
-            if !self.exchange.is_empty() {
+            if !self.part.exchange.is_empty() {
                 let mut fields: Vec<&mut [f64]> = self.blocks.iter_mut().map(|b| &mut b.w[..]).collect();
-                self.exchange.fill_states(&mut fields, 5);
+                self.part.exchange.fill_states(&mut fields, N);
             }
         }
     }
 
     /// R: the sum of fluxes out of each cell, and in unsteady runs the change in time; forces of pressure and friction on the walls.
-    fn compute_residual(&mut self, bdf: Option<Bdf>) -> Vec<WallLoads> {
+    fn compute_residual(&mut self, bdf: Option<Bdf>) -> WallLoads {
         self.fill_ghosts();
         if let Some(model) = self.physics.turbulence {
             let (patches, blocks) = (&self.patches, &mut self.blocks);
-            turbulence::prepare(&self.team, &self.physics, model, patches, blocks, &self.exchange);
+            turbulence::prepare(&self.team, &self.physics, model, patches, blocks, &self.part.exchange);
         }
         let walls = self.flow_residual(bdf);
         if let Some(model) = self.physics.turbulence {
@@ -267,7 +275,7 @@ impl StructuredSystem {
     }
 
     /// The flow's part, with the ghosts and eddy viscosities that are there.
-    fn flow_residual(&mut self, bdf: Option<Bdf>) -> Vec<WallLoads> {
+    fn flow_residual(&mut self, bdf: Option<Bdf>) -> WallLoads {
         for block in &mut self.blocks {
             residual::residual(&self.team, &self.physics, block);
         }
@@ -290,18 +298,13 @@ impl StructuredSystem {
                 },
             );
             if patch.condition.kind.is_wall() {
-                walls.push((number, pressure, viscous));
+                walls.push((number, [pressure, viscous]));
             }
         }
         if let Some(bdf) = bdf {
             self.add_time_derivative(bdf);
         }
         walls
-    }
-
-    /// Forces of walls by name.
-    fn forces_of<'a>(&self, walls: impl Iterator<Item = (&'a str, Coefficients, Coefficients)>) -> Forces {
-        Forces::of_walls(&self.scale, |wall| self.config.reference.counts(wall), walls)
     }
 
     /// Second-order backward differences; first order in the first step.
@@ -317,10 +320,10 @@ impl StructuredSystem {
                     let level = |w: &[f64]| conserved(gas, &std::array::from_fn(|c| w[c * len + at]));
                     let (now, last, before) =
                         (level(&block.w), level(&block.levels[0]), level(&block.levels[1]));
-                    for c in 0..5 {
+                    for c in 0..N {
                         // Differences first: they are small beside the values.
                         let change = weights[0] * (now[c] - last[c]) + weights[2] * (before[c] - last[c]);
-                        block.r[row * 5 * ni + c * ni + i] += scale * change;
+                        block.r[row * N * ni + c * ni + i] += scale * change;
                     }
                 }
             }
@@ -361,7 +364,7 @@ impl StructuredSystem {
                 (sweeps, relaxation),
                 &self.patches,
                 &mut self.blocks,
-                &self.exchange,
+                &self.part.exchange,
             );
             return Ok(());
         }
@@ -382,7 +385,8 @@ impl StructuredSystem {
     /// q <- q + dq, each cell's update cut so that density and pressure change by `max_change` at most. Returns the
     /// numbers of cells cut and of cells left without a physical state.
     fn apply_update(&mut self) -> (usize, usize) {
-        let (gas, most) = (self.physics.gas, self.config.implicit.max_change);
+        let (gas, equations) = (self.physics.gas, self.physics.equations());
+        let most = self.config.implicit.max_change;
         let (limited, unphysical) = (AtomicUsize::new(0), AtomicUsize::new(0));
         for block in &mut self.blocks {
             block.last_good.copy_from_slice(&block.w);
@@ -391,15 +395,14 @@ impl StructuredSystem {
             each_row(&self.team, cells, &mut block.w, |row, w| {
                 let (mut cut, mut bad) = (0, 0);
                 for i in 0..ni {
-                    let old: [f64; 5] = std::array::from_fn(|c| w[c][i]);
+                    let old: State = std::array::from_fn(|c| w[c][i]);
                     let q = conserved(gas, &old);
-                    let x: [f64; 5] = std::array::from_fn(|c| -r[(row * 5 + c) * ni + i]);
-                    let share = update_share(gas, &q, &old, &x, most, most, f64::INFINITY);
+                    let x: State = std::array::from_fn(|c| -r[(row * N + c) * ni + i]);
+                    let share = equations.update_share(&old, &x, most);
                     let new = primitive(gas, &std::array::from_fn(|c| q[c] - share * x[c]));
                     cut += usize::from(share < 1.0);
-                    let sound = new.iter().all(|v| v.is_finite()) && new[0] > 0.0 && new[4] > 0.0;
-                    bad += usize::from(!sound);
-                    for c in 0..5 {
+                    bad += usize::from(!PerfectGas::is_admissible(&new));
+                    for c in 0..N {
                         w[c][i] = new[c];
                     }
                 }
@@ -418,35 +421,46 @@ impl StructuredSystem {
         (limited.max(cut_beside), unphysical)
     }
 
-    /// What is known of the present residual.
-    fn measured(&self, walls: &[WallLoads]) -> Measured {
-        if let Some(over) = &self.over {
-            return self.measured_over(over, walls);
-        }
-        let mut squares = [0.0; 5];
-        self.blocks.iter().for_each(|block| self.add_squares(block, &mut squares));
-        let walls =
-            walls.iter().map(|(patch, pressure, viscous)| (&*self.patches[*patch].name, *pressure, *viscous));
-        let forces = self.forces_of(walls);
-        Measured::new(squares.to_vec(), forces).with_coupled(self.turbulence_squares(0..self.blocks.len()))
+    /// What is known of the present residual; sums over ranks are by blocks.
+    fn measured(&self, walls: WallLoads) -> Measured {
+        let mut squares = [0.0; N];
+        let (squares, coupled) = match &self.part.over {
+            None => {
+                self.blocks.iter().for_each(|block| self.add_squares(block, &mut squares));
+                (squares.to_vec(), self.turbulence_squares(0..self.blocks.len()))
+            }
+            Some(over) => {
+                let of = |(b, block): (usize, &BlockState)| {
+                    let mut sums = [0.0; N];
+                    self.add_squares(block, &mut sums);
+                    [sums.to_vec(), self.turbulence_squares(b..b + 1)].concat()
+                };
+                let width = N + self.turbulence_squares(0..0).len();
+                let mut squares = over.sum_blocks(width, self.blocks.iter().enumerate().map(of));
+                let coupled = squares.split_off(N);
+                (squares, coupled)
+            }
+        };
+        let forces = self.part.forces(&self.scale, |wall| self.config.reference.counts(wall), walls);
+        Measured::new(squares, forces).with_coupled(coupled)
     }
 
     /// Adds the sums of R^2/V over a block.
-    fn add_squares(&self, block: &BlockState, all: &mut [f64; 5]) {
+    fn add_squares(&self, block: &BlockState, all: &mut State) {
         let ni = block.cells.count[0];
-        let mut sums = vec![[0.0; 5]; block.rows()];
+        let mut sums = vec![[0.0; N]; block.rows()];
         crate::parallel::rows(&self.team, block.rows(), 1, &mut sums, |rows, sums| {
             for (row, sum) in rows.zip(sums) {
                 let start = block.row(row);
-                for c in 0..5 {
-                    let r = &block.r[(row * 5 + c) * ni..][..ni];
+                for c in 0..N {
+                    let r = &block.r[(row * N + c) * ni..][..ni];
                     let volume = &block.metrics.volume[start..start + ni];
                     sum[c] = r.iter().zip(volume).map(|(r, v)| r * r / v).sum();
                 }
             }
         });
         for sum in sums {
-            for c in 0..5 {
+            for c in 0..N {
                 all[c] += sum[c];
             }
         }

@@ -2,19 +2,21 @@
 
 use super::block::BlockState;
 use super::{StructuredSolver, StructuredSystem};
+use crate::equations::perfect_gas::{N, State};
+use crate::equations::{Equations, PerfectGas};
 use crate::gas::{Gas, conserved, entropy, primitive, temperature};
 use crate::march::{FlowError, Host, Order, over_ranks as ranks};
 use crate::mesh::Mesh;
+use crate::on_grid::centers;
 use crate::output::{Field, Restart};
 
 /// The present state; the last finished time level; the one before.
 const LEVELS: [&str; 3] = ["conserved", "conserved_last", "conserved_before"];
 
 /// Density, velocity, pressure, mach, temperature, cp, entropy from primitive states; `free` is the free stream's pressure.
-pub(super) fn fields(gas: Gas<f64>, free: f64, mach: f64, points: &[[f64; 5]]) -> Vec<Field> {
+pub(super) fn fields(gas: Gas<f64>, free: f64, mach: f64, points: &[State]) -> Vec<Field> {
     let dynamic = 0.5 * mach.powi(2);
-    let scalar =
-        |name: &str, f: &dyn Fn(&[f64; 5]) -> f64| Field::scalar(name, points.iter().map(f).collect());
+    let scalar = |name: &str, f: &dyn Fn(&State) -> f64| Field::scalar(name, points.iter().map(f).collect());
     let velocity = points.iter().flat_map(|w| [w[1], w[2], w[3]]).collect();
     vec![
         scalar("density", &|w| w[0]),
@@ -44,7 +46,7 @@ impl StructuredSolver {
 
     /// The centers of cells as the nodes of a mesh without elements: the places that restarts are written for.
     pub fn restart_places(&self) -> Mesh {
-        Mesh { nodes: self.whole_cells().into_iter().map(|(x, _)| x).collect(), ..Mesh::default() }
+        centers(&self.host.grid)
     }
 
     /// Everything that a run needs to go on, on [`StructuredSolver::restart_places`].
@@ -60,15 +62,15 @@ impl StructuredSolver {
         }
         let unsteady = host.config.unsteady().is_some();
         for (n, name) in LEVELS.iter().enumerate().take(if unsteady { 3 } else { 1 }) {
-            let mut values = Vec::with_capacity(5 * host.cells());
+            let mut values = Vec::with_capacity(N * host.part.rows());
             for block in &host.blocks {
                 let (w, len) = (if n == 0 { &block.w } else { &block.levels[n - 1] }, block.cells.len());
-                for at in block.cells.rows().flat_map(|row| row..row + block.cells.count[0]) {
+                for at in block.cells.places() {
                     let state = std::array::from_fn(|c| w[c * len + at]);
                     values.extend(conserved(host.physics.gas, &state));
                 }
             }
-            restart.fields.push(Field::vector(name, 5, host.of_all_cells(5, values)));
+            restart.fields.push(Field::vector(name, N, host.part.gather(N, values).into_owned()));
         }
         host.store_turbulence(&mut restart);
         restart
@@ -80,21 +82,18 @@ impl StructuredSolver {
     /// [`FlowError::Restart`] when a field is missing, has another length or no physical states.
     pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
         self.host.tell(Order::Resume)?;
-        let restart = &self.host.scattered(restart)?;
-        let unsteady = self.host.config.unsteady().is_some();
-        let count = if unsteady && restart.field(LEVELS[1]).is_some() { 3 } else { 1 };
-        let states = LEVELS[..count].iter().map(|name| self.host.checked(restart, name)).collect();
-        let states: Result<Vec<_>, FlowError> = states;
-        let found = states.and_then(|states| Ok((states, self.host.turbulence_of(restart, count)?)));
-        let (states, turbulence) = ranks::agreed(self.host.share(), found)?;
+        let restart = &self.host.part.scattered(restart)?;
+        let found = self.host.states_of(restart);
+        let found = found.and_then(|states| Ok((self.host.turbulence_of(restart, states.len())?, states)));
+        let (turbulence, states) = ranks::agreed(self.host.share(), found)?;
         let mut at_cell = 0;
         for block in &mut self.host_to_set().blocks {
             let (cells, len) = (block.cells, block.cells.len());
-            for at in cells.rows().flat_map(|row| row..row + cells.count[0]) {
+            for at in cells.places() {
                 block.set(at, states[0][at_cell]);
                 for (n, level) in block.levels.iter_mut().enumerate().filter(|(_, l)| !l.is_empty()) {
                     let w = states.get(n + 1).unwrap_or(&states[0])[at_cell];
-                    for c in 0..5 {
+                    for c in 0..N {
                         level[c * len + at] = w[c];
                     }
                 }
@@ -107,28 +106,28 @@ impl StructuredSolver {
         for patch in self.host.patches.iter_mut().chain(everywhere) {
             patch.condition.recall(&patch.name, restart);
         }
-        self.resume_progress(restart, count == 3);
+        self.resume_progress(restart, states.len() == 3);
         Ok(())
     }
 }
 
 impl StructuredSystem {
     /// Primitive states on points, in the order of [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
-    fn point_states(&self) -> Vec<[f64; 5]> {
+    fn point_states(&self) -> Vec<State> {
         self.on_points(BlockState::state)
     }
 
     /// Means of the cells around points, ghosts included, in the same order; over ranks all of them on rank 0, none elsewhere.
-    pub(super) fn on_points<const N: usize>(
+    pub(super) fn on_points<const W: usize>(
         &self,
-        value: impl Fn(&BlockState, usize) -> [f64; N] + Copy,
-    ) -> Vec<[f64; N]> {
-        let block_points = |block: &BlockState| -> Vec<[f64; N]> {
+        value: impl Fn(&BlockState, usize) -> [f64; W] + Copy,
+    ) -> Vec<[f64; W]> {
+        let block_points = |block: &BlockState| -> Vec<[f64; W]> {
             let [ni, nj, nk] = block.cells.count.map(|n| n + 1);
             let s = block.cells.stride;
             let points = (0..ni * nj * nk).map(|n| {
                 let at = block.cells.inside([n % ni, n / ni % nj, n / (ni * nj)]);
-                let mut sum = [0.0; N];
+                let mut sum = [0.0; W];
                 for corner in 0..8 {
                     let below: usize = (0..3).map(|d| (corner >> d & 1) * s[d]).sum();
                     let w = value(block, at - below);
@@ -145,27 +144,26 @@ impl StructuredSystem {
         let layer = |k: usize| {
             let plane = |b: usize| self.grid.blocks[b].points[0] * self.grid.blocks[b].points[1];
             let of =
-                move |(b, points): (usize, &Vec<[f64; N]>)| points[k * plane(b)..(k + 1) * plane(b)].to_vec();
+                move |(b, points): (usize, &Vec<[f64; W]>)| points[k * plane(b)..(k + 1) * plane(b)].to_vec();
             blocks.iter().enumerate().flat_map(of)
         };
         layer(0).chain(layer(1)).collect()
     }
 
-    /// Primitive states from a field of conserved ones.
-    fn checked(&self, restart: &Restart, name: &str) -> Result<Vec<[f64; 5]>, FlowError> {
-        let fault = |problem: String| FlowError::Restart { field: name.to_owned(), problem };
-        let field = restart.field(name).ok_or_else(|| fault("is missing".to_owned()))?;
-        let expected = 5 * self.cells();
-        if field.components != 5 || field.values.len() != expected {
-            return Err(fault(format!("has {} values, {expected} expected", field.values.len())));
-        }
-        let states = field.values.as_chunks::<5>().0.iter().enumerate();
-        states
-            .map(|(cell, q)| {
+    /// Primitive states of the time levels that a restart has.
+    fn states_of(&self, restart: &Restart) -> Result<Vec<Vec<State>>, FlowError> {
+        let unsteady = self.config.unsteady().is_some();
+        let levels = self.part.levels(restart, LEVELS, N, unsteady)?;
+        let states = levels.iter().zip(LEVELS).map(|(values, name)| {
+            let states = values.as_chunks::<N>().0.iter().enumerate();
+            let primitive = states.map(|(cell, q)| {
                 let w = primitive(self.physics.gas, q);
-                let sound = w.iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0;
-                if sound { Ok(w) } else { Err(fault(format!("has no physical state at cell {cell}: {q:?}"))) }
-            })
-            .collect()
+                let problem = || format!("has no physical state at cell {cell}: {q:?}");
+                let fault = || FlowError::Restart { field: name.to_owned(), problem: problem() };
+                PerfectGas::is_admissible(&w).then_some(w).ok_or_else(fault)
+            });
+            primitive.collect()
+        });
+        states.collect()
     }
 }

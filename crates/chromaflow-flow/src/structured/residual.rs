@@ -3,6 +3,8 @@
 use super::block::{BlockState, load, load_state};
 use super::config::{LocalStep, Scheme, ViscousTerms};
 use super::turbulence::GridTurbulence;
+use crate::equations::PerfectGas;
+use crate::equations::perfect_gas::{N, State};
 use crate::flux::{
     Dissipation, RoeFix, flux_matrix_dissipation, flux_roe_muscl, flux_scalar_dissipation, spectral_radius,
 };
@@ -28,10 +30,17 @@ pub(super) struct Physics {
     pub turbulence: Option<GridTurbulence>,
 }
 
+impl Physics {
+    /// The equations without their transport terms.
+    pub fn equations(&self) -> PerfectGas {
+        PerfectGas { gas: self.gas, fix: self.fix }
+    }
+}
+
 /// The sum of the fluxes out of each cell, without those through boundary faces, into `block.r`.
 pub(super) fn residual(team: &Team, physics: &Physics, block: &mut BlockState) {
     let mut r = std::mem::take(&mut block.r);
-    let (rows, width) = (block.rows(), 5 * block.cells.count[0]);
+    let (rows, width) = (block.rows(), N * block.cells.count[0]);
     let shared = &*block;
     parallel::rows(team, rows, width, &mut r, |rows, out| {
         dispatch(Isa::detect(), Fluxes { block: shared, physics: *physics, rows, out });
@@ -70,11 +79,11 @@ impl LaneKernel for Fluxes<'_> {
         let [ni, nj, _] = block.cells.count;
         let wide = (ni + 1).next_multiple_of(LANES) + LANES;
         // Fluxes just computed; those through the faces above the last row and the last plane.
-        let mut fresh = vec![0.0; 5 * wide];
-        let mut above = vec![0.0; 5 * wide];
-        let mut behind = vec![0.0; if block.active[2] { 5 * wide * nj } else { 0 }];
+        let mut fresh = vec![0.0; N * wide];
+        let mut above = vec![0.0; N * wide];
+        let mut behind = vec![0.0; if block.active[2] { N * wide * nj } else { 0 }];
         let first = rows.start;
-        for (row, out) in rows.zip(out.chunks_exact_mut(5 * ni)) {
+        for (row, out) in rows.zip(out.chunks_exact_mut(N * ni)) {
             let at = block.row(row);
             out.fill(0.0);
             // Along the row; below it where nothing is stored yet, above; in front of it likewise, behind.
@@ -94,7 +103,7 @@ impl LaneKernel for Fluxes<'_> {
                 // The one call, since all of it is inlined for every instruction set.
                 face.row(axis, at + shift, if n == 0 { ni + 1 } else { ni }, &mut fresh, wide);
                 if n == 0 {
-                    for c in 0..5 {
+                    for c in 0..N {
                         for i in 0..ni {
                             out[c * ni + i] += fresh[c * wide + i + 1] - fresh[c * wide + i];
                         }
@@ -103,9 +112,9 @@ impl LaneKernel for Fluxes<'_> {
                 }
                 let j = row % nj;
                 let stored =
-                    if axis == 1 { &mut above[..] } else { &mut behind[5 * wide * j..5 * wide * (j + 1)] };
+                    if axis == 1 { &mut above[..] } else { &mut behind[N * wide * j..N * wide * (j + 1)] };
                 if !entry {
-                    for c in 0..5 {
+                    for c in 0..N {
                         for i in 0..ni {
                             out[c * ni + i] += fresh[c * wide + i] - stored[c * wide + i];
                         }
@@ -164,7 +173,7 @@ impl<'a, V: Lanes> Face<'a, V> {
         let mut i = 0;
         while i < count {
             let flux = self.flux(axis, at + i);
-            for c in 0..5 {
+            for c in 0..N {
                 out[c * wide + i..][..LANES].copy_from_slice(&flux[c].to_array());
             }
             i += LANES;
@@ -173,7 +182,7 @@ impl<'a, V: Lanes> Face<'a, V> {
 
     /// Flux through the lower faces of eight cells.
     #[inline(always)]
-    fn flux(&self, axis: usize, at: usize) -> [V; 5] {
+    fn flux(&self, axis: usize, at: usize) -> State<V> {
         let (w, len, step) = (&self.block.w, self.block.cells.len(), self.block.cells.stride[axis]);
         let n = area::<V>(&self.block.open[axis], at);
         let wa = load_state(w, len, at - 2 * step);
@@ -208,8 +217,8 @@ impl<'a, V: Lanes> Face<'a, V> {
         transport: Transport<V>,
         axis: usize,
         at: usize,
-        wb: &[V; 5],
-        wc: &[V; 5],
+        wb: &State<V>,
+        wc: &State<V>,
         n: &[V; 3],
     ) -> [V; 4] {
         let volume = &self.block.metrics.volume;

@@ -12,6 +12,7 @@ use super::ssor::Ssor;
 use super::turbulence::{Eddies, GridTurbulence};
 use super::{StructuredSolver, StructuredSystem, start};
 use crate::config::{Boundary, Equations, Nonlinear};
+use crate::equations::perfect_gas::{N, State};
 use crate::flux::RoeFix;
 use crate::gas::Gas;
 use crate::grid::{Block, Cells, Grid, Interface, Metrics, Patch, Side};
@@ -20,7 +21,8 @@ use crate::march::forces::ForceScale;
 use crate::march::{FlowError, Host, Times, check_turned, over_ranks as ranks};
 use crate::mesh::Planar;
 use crate::mesh::periodic::product;
-use crate::ranks::{BlockExchange, BlockRanks, Ranks};
+use crate::on_grid::{GridPart, check_markers};
+use crate::ranks::{BlockRanks, Ranks};
 use crate::residual::flux_size;
 use chromaflow_device::Team;
 use std::collections::BTreeMap;
@@ -61,10 +63,10 @@ impl StructuredSolver {
         team: Arc<Team>,
         ranks: Option<&Ranks>,
     ) -> Result<Self, FlowError> {
-        let Start { grid, config, metrics, gas, free, scale, depth, over } = start(grid, config, ranks)?;
+        let Start { grid, config, metrics, gas, free, scale, depth, mut part } = start(grid, config, ranks)?;
         let turbulence = GridTurbulence::of(&config)?;
         if turbulence.is_some_and(|model| model.is_local())
-            && over.as_ref().and_then(BlockRanks::division).is_some()
+            && part.over.as_ref().and_then(BlockRanks::division).is_some()
         {
             // Their steps apart solve with the matrix of the whole grid.
             let what = "a model of k and omega on a structured grid".to_owned();
@@ -80,18 +82,18 @@ impl StructuredSolver {
             turbulence,
         };
         let unsteady = config.unsteady().is_some();
-        let numbers =
-            over.as_ref().map_or_else(|| (0..grid.blocks.len()).collect(), |own| own.blocks.clone());
-        let of = |(&b, m): (&usize, Metrics)| block_of(&grid, b, m, free, unsteady);
-        let mut blocks: Vec<BlockState> = numbers.iter().zip(metrics).map(of).collect();
+        let of = |(b, m): (usize, Metrics)| block_of(&grid, part.number(b), m, free, unsteady);
+        let mut blocks: Vec<BlockState> = metrics.into_iter().enumerate().map(of).collect();
         let condition = |name: &String| {
             let mut condition = config.boundaries[name].condition(gas, free);
             condition.mass_flow *= depth;
             condition
         };
         let mut patches = Vec::new();
-        for Patch { name, window } in &grid.patches {
-            let Ok(own) = numbers.binary_search(&window.block) else { continue };
+        for (number, Patch { name, window }) in grid.patches.iter().enumerate() {
+            part.patches.push((name.clone(), config.boundaries[name].is_wall()));
+            let Some(own) = part.own(window.block) else { continue };
+            part.numbers.push(number);
             let block = &mut blocks[own];
             close(block, *window, patches.len() as u32);
             let mut patch = PatchState::new(&grid, name, *window, condition(name), block);
@@ -99,18 +101,12 @@ impl StructuredSolver {
             patch.check_motion(block)?;
             patches.push(patch);
         }
-        let over = over.map(|ranks| Over {
-            patches: grid
-                .patches
-                .iter()
-                .map(|p| PatchState::distant(&p.name, p.window, condition(&p.name)))
-                .collect(),
-            numbers: ranks.patches(&grid),
-            round_off: Vec::new(),
-            ranks,
+        let over = part.over.is_some().then(|| {
+            let distant = |p: &Patch| PatchState::distant(&p.name, p.window, condition(&p.name));
+            Over { patches: grid.patches.iter().map(distant).collect(), round_off: Vec::new() }
         });
         let all = over.as_ref().map_or(&patches, |over| &over.patches);
-        start::turn_along_walls(gas, &config, &patches, over.as_ref(), &mut blocks);
+        start::turn_along_walls(gas, &config, &patches, part.share(), &mut blocks);
         if let Some(transport) = &physics.transport {
             let flow = (&config, gas, transport);
             match turbulence {
@@ -118,33 +114,24 @@ impl StructuredSolver {
                 None => start::slow_at_walls(flow, &grid, all, &mut blocks, &team)?,
             }
         }
-        let volumes = blocks.iter().map(|b| b.metrics.total_volume());
-        let volume = match &over {
-            None => volumes.sum(),
-            Some(over) => over.ranks.sum_blocks(1, volumes.map(|volume| [volume]))[0],
-        };
-        let round_off = match &over {
-            None => round_off(&blocks, gas, &free, volume),
-            Some(over) => {
-                over.root(blocks.iter().map(|b| round_off(std::slice::from_ref(b), gas, &free, volume)))
-            }
-        };
-        let exchange = match &over {
-            None => BlockExchange::new(&grid),
-            Some(over) => over.ranks.exchange(&grid),
+        let volume = part.sum(blocks.iter().map(|b| b.metrics.total_volume()));
+        let round_off = if over.is_none() {
+            round_off(&blocks, gas, &free, volume)
+        } else {
+            let of = |b| round_off(std::slice::from_ref(b), gas, &free, volume).powi(2);
+            part.sum(blocks.iter().map(of)).sqrt()
         };
         let control = CflControl::new(config.implicit.cfl);
         let (newton, control) = match config.implicit.nonlinear {
             Nonlinear::NewtonKrylov(options) => {
-                let newton =
-                    GridNewton::new(&team, &blocks, (&exchange, over.as_ref()), options, turbulence)?;
+                let newton = GridNewton::new(&team, &blocks, &part, options, turbulence)?;
                 (Some(Box::new(newton)), control.of_newton_steps())
             }
             Nonlinear::DefectCorrection => (None, control.factored()),
         };
         let mut system = StructuredSystem {
             turned: turned_faces(&grid, &blocks, physics.scheme),
-            exchange,
+            part,
             over,
             newton,
             lines: LineSolver::new(team.size()),
@@ -172,10 +159,10 @@ impl StructuredSolver {
 
 /// Density residual of a flow that has none: the fluxes through each cell's faces at the free stream, each known to a unit in the
 /// last place. As [`crate::residual::round_off`] of meshes.
-fn round_off(blocks: &[BlockState], gas: Gas<f64>, free: &[f64; 5], volume: f64) -> f64 {
+fn round_off(blocks: &[BlockState], gas: Gas<f64>, free: &State, volume: f64) -> f64 {
     let mut squares = 0.0;
     for block in blocks {
-        for at in block.cells.rows().flat_map(|row| row..row + block.cells.count[0]) {
+        for at in block.cells.places() {
             let through = (0..3).filter(|&d| block.active[d]).map(|d| {
                 let faces = [at, at + block.cells.stride[d]].map(|face| block.metrics.face(d, face));
                 faces.map(|n| flux_size(gas, free, &n)).iter().sum::<f64>()
@@ -193,12 +180,12 @@ pub(super) struct Start {
     pub metrics: Vec<Metrics>,
     pub gas: Gas<f64>,
     /// The free stream.
-    pub free: [f64; 5],
+    pub free: State,
     pub scale: ForceScale,
     /// Of two-dimensional grids along the axis that they lack; else 1.
     pub depth: f64,
-    /// Which blocks are this rank's, where there are ranks: `metrics` are of these.
-    pub over: Option<BlockRanks>,
+    /// What this rank has of the grid: `metrics` are of its blocks.
+    pub part: GridPart,
 }
 
 /// Checks and completes the set-up, turns the grid.
@@ -214,11 +201,7 @@ pub(super) fn start(
     }
     check(&grid, &config)?;
     let grid = grid.thin_axis_last();
-    let over = ranks::blocks_of(&grid, given)?;
-    let metrics = match &over {
-        None => Metrics::of_grid(&grid),
-        Some(own) => Metrics::of_blocks(&grid, own.blocks.iter().copied()),
-    };
+    let (part, metrics) = GridPart::new(&grid, given)?;
     let gas = config.gas.gas();
     let plane = plane_of(&grid);
     // Two-dimensional grids lift along y, unless y is what they lack.
@@ -246,7 +229,7 @@ pub(super) fn start(
         pressure: free[4],
         turns_about: rotation.map(|rotation| [rotation.point, rotation.axis]),
     };
-    Ok(Start { grid, config, metrics, gas, free, scale, depth, over })
+    Ok(Start { grid, config, metrics, gas, free, scale, depth, part })
 }
 
 /// The coordinate axis that a two-dimensional grid lacks, and its depth.
@@ -267,10 +250,10 @@ fn plane_of(grid: &Grid) -> Option<(usize, f64)> {
     Some((normal, (block.node(other)[normal] - block.node([0; 3])[normal]).abs()))
 }
 
-fn block_of(grid: &Grid, number: usize, metrics: Metrics, free: [f64; 5], unsteady: bool) -> BlockState {
+fn block_of(grid: &Grid, number: usize, metrics: Metrics, free: State, unsteady: bool) -> BlockState {
     let cells: Cells = metrics.cells;
     // Room behind the last ghost for vectors that begin in a row's last cells.
-    let w: Vec<f64> = (0..5).flat_map(|c| std::iter::repeat_n(free[c], cells.len())).collect();
+    let w: Vec<f64> = (0..N).flat_map(|c| std::iter::repeat_n(free[c], cells.len())).collect();
     let closes = |d: usize| {
         grid.interfaces.iter().any(|i: &Interface| {
             let whole = |w: &crate::grid::Window| {
@@ -302,7 +285,7 @@ fn block_of(grid: &Grid, number: usize, metrics: Metrics, free: [f64; 5], unstea
         last_good: w.clone(),
         levels: if unsteady { [w.clone(), w.clone()] } else { [Vec::new(), Vec::new()] },
         w,
-        r: vec![0.0; 5 * ni * nj * nk],
+        r: vec![0.0; N * ni * nj * nk],
         dt: vec![0.0; ni * nj * nk],
         patch_of,
         eddies: Eddies::default(),
@@ -337,19 +320,8 @@ pub(super) fn not_by_condition(boundaries: &BTreeMap<String, Boundary>) -> Resul
 }
 
 fn check(grid: &Grid, config: &StructuredConfig) -> Result<(), FlowError> {
-    let markers = grid.markers();
-    let all = || markers.join(", ");
-    for &marker in &markers {
-        if !config.boundaries.contains_key(marker) {
-            return Err(FlowError::MissingBoundary { marker: marker.to_owned(), all: all() });
-        }
-    }
     not_by_condition(&config.boundaries)?;
-    for marker in config.boundaries.keys() {
-        if !markers.contains(&marker.as_str()) {
-            return Err(FlowError::UnknownMarker { marker: marker.clone(), all: all() });
-        }
-    }
+    check_markers(grid, &config.boundaries, |_| true)?;
     let (free, implicit) = (&config.freestream, &config.implicit);
     let layer = config.start_layer.unwrap_or(0.0);
     let laminar = config.equations == Equations::Laminar;

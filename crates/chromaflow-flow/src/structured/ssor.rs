@@ -16,6 +16,7 @@
 use super::block::{BlockState, load, load_state};
 use super::boundary::PatchState;
 use super::residual::Physics;
+use crate::equations::perfect_gas::{N, NN, State, StateBlock};
 use crate::flux::{flux_change, flux_jacobian, spectral_radius};
 use crate::gas::Gas;
 use crate::parallel;
@@ -46,16 +47,16 @@ pub(super) struct Field {
     pub dense: Vec<u32>,
     /// Position in the order of each dense block's cell.
     pub dense_cells: Vec<u32>,
-    inverses: Vec<[f64; 25]>,
+    inverses: Vec<StateBlock>,
     /// Dissipation of faces, `[nk + 1, nj + 1, 3, ni + 1]`.
     damping: Vec<f64>,
     /// tau, and 1 / (1 + tau D), in that order.
     tau: Vec<f64>,
     diagonal: Vec<f64>,
     /// Right-hand sides in that order; states and updates by place, with ghosts.
-    rhs: Vec<[f64; 5]>,
-    w: Vec<[f64; 5]>,
-    x: Vec<[f64; 5]>,
+    rhs: Vec<State>,
+    w: Vec<State>,
+    x: Vec<State>,
 }
 
 impl Field {
@@ -87,18 +88,18 @@ impl Field {
                 dense_cells.push(n as u32);
             }
         }
-        let zero = || vec![[0.0; 5]; block.cells.len()];
+        let zero = || vec![[0.0; N]; block.cells.len()];
         Self {
             order: cells.iter().map(|&c| block.cells.inside(c) as u32).collect(),
             planes,
             faces: cells.iter().map(|[i, j, k]| ((k * (nj + 1) + j) * 3 * (ni + 1) + i) as u32).collect(),
             dense,
-            inverses: vec![[0.0; 25]; dense_cells.len()],
+            inverses: vec![[0.0; NN]; dense_cells.len()],
             dense_cells,
             damping: vec![0.0; 3 * (ni + 1) * (nj + 1) * (nk + 1)],
             tau: vec![0.0; cells.len()],
             diagonal: vec![0.0; cells.len()],
-            rhs: vec![[0.0; 5]; cells.len()],
+            rhs: vec![[0.0; N]; cells.len()],
             w: zero(),
             x: zero(),
         }
@@ -124,7 +125,7 @@ impl Field {
                 *w = block.state(at);
             }
         });
-        self.x.fill([0.0; 5]);
+        self.x.fill([0.0; N]);
         let (order, faces, damping) = (&self.order, &self.faces, &self.damping);
         let stride = face_strides(block);
         let inverse_volume = |at: usize| 1.0 / block.metrics.volume[at];
@@ -161,11 +162,11 @@ impl Field {
                 let n = dense_cells[slot] as usize;
                 let own = boundary_block(physics, patches, block, order[n] as usize);
                 let mut full = own.map(|v| tau[n] * v);
-                for k in 0..5 {
+                for k in 0..N {
                     full[6 * k] += 1.0 / diagonal[n];
                 }
                 // A singular block's inverse is not finite: the update's check names the cell.
-                out.copy_from_slice(&inverse(5, &full).0);
+                out.copy_from_slice(&inverse(N, &full).0);
             }
         });
     }
@@ -173,9 +174,9 @@ impl Field {
 
 /// What the boundary's faces of the cell at `at` add to its diagonal block: their own derivatives, and half the cell's Jacobian
 /// with the area of its open faces, which is that of the closed ones turned round.
-fn boundary_block(physics: &Physics, patches: &[PatchState], block: &BlockState, at: usize) -> [f64; 25] {
+fn boundary_block(physics: &Physics, patches: &[PatchState], block: &BlockState, at: usize) -> StateBlock {
     let cell = block.cells.cell(at).map(|c| c as usize);
-    let mut sum = [0.0; 25];
+    let mut sum = [0.0; NN];
     for axis in (0..3).filter(|&d| block.active[d]) {
         for high in [false, true] {
             if cell[axis] != if high { block.cells.count[axis] - 1 } else { 0 } {
@@ -185,7 +186,7 @@ fn boundary_block(physics: &Physics, patches: &[PatchState], block: &BlockState,
             let view = patches[number].view(block, at);
             let outer = patches[number].jacobian(physics, &view);
             let own = flux_jacobian(physics.gas, &view.w[0], &view.n);
-            for e in 0..25 {
+            for e in 0..NN {
                 sum[e] += outer[e] - 0.5 * own[e];
             }
         }
@@ -244,8 +245,8 @@ impl LaneKernel for Damping<'_> {
                         let volume = half
                             * (load::<V>(&block.metrics.volume, at - step)
                                 + load::<V>(&block.metrics.volume, at));
-                        let mut mean = [V::c(0.0); 5];
-                        for k in 0..5 {
+                        let mut mean = [V::c(0.0); N];
+                        for k in 0..N {
                             mean[k] = half * (before[k] + after[k]);
                         }
                         damping += spectral_radius_viscous(gas, transport.lift(), &mean, &area, volume);
@@ -281,7 +282,7 @@ impl Ssor {
         }
         for sweep in 0..2 * sweeps {
             if sweep > 0 && !exchange.is_empty() {
-                let mut fields: Vec<&mut [[f64; 5]]> = self.blocks.iter_mut().map(|f| &mut f.x[..]).collect();
+                let mut fields: Vec<&mut [State]> = self.blocks.iter_mut().map(|f| &mut f.x[..]).collect();
                 exchange.fill_rows(&mut fields);
             }
             for (field, block) in self.blocks.iter_mut().zip(blocks.iter()) {
@@ -292,11 +293,11 @@ impl Ssor {
             let ni = block.cells.count[0];
             let (cells, mut r) = (block.cells, std::mem::take(&mut block.r));
             let nj = cells.count[1];
-            parallel::rows(team, block.rows(), 5 * ni, &mut r, |rows, out| {
-                for (row, out) in rows.zip(out.chunks_exact_mut(5 * ni)) {
+            parallel::rows(team, block.rows(), N * ni, &mut r, |rows, out| {
+                for (row, out) in rows.zip(out.chunks_exact_mut(N * ni)) {
                     let start = cells.inside([0, row % nj, row / nj]);
                     for (i, x) in field.x[start..start + ni].iter().enumerate() {
-                        for v in 0..5 {
+                        for v in 0..N {
                             out[v * ni + i] = x[v];
                         }
                     }
@@ -344,7 +345,7 @@ struct Plane<'a> {
     /// In the order of the planes.
     cells: Range<usize>,
     relaxation: f64,
-    x: &'a SharedSlice<'a, [f64; 5]>,
+    x: &'a SharedSlice<'a, State>,
 }
 
 impl LaneKernel for Plane<'_> {
@@ -364,7 +365,7 @@ impl LaneKernel for Plane<'_> {
                 let n = first + l.min(lanes - 1);
                 (at[l], face[l]) = (field.order[n] as usize, field.faces[n] as usize);
             }
-            let mut sum = [V::c(0.0); 5];
+            let mut sum = [V::c(0.0); N];
             for d in 0..3 {
                 if !block.active[d] {
                     continue;
@@ -379,7 +380,7 @@ impl LaneKernel for Plane<'_> {
                         // SAFETY: a neighbor lies in another plane, which no member writes now.
                         let dx = unsafe { x.read(other..other + 1)[0] };
                         let w = field.w[other];
-                        for v in 0..5 {
+                        for v in 0..N {
                             neighbors[v][l] = w[v];
                             neighbors[5 + v][l] = dx[v];
                         }
@@ -388,9 +389,9 @@ impl LaneKernel for Plane<'_> {
                         }
                         damping[l] = field.damping[face[l] + d * wide + high * stride[d]];
                     }
-                    let mut w = [V::c(0.0); 5];
-                    let mut dx = [V::c(0.0); 5];
-                    for v in 0..5 {
+                    let mut w = [V::c(0.0); N];
+                    let mut dx = [V::c(0.0); N];
+                    for v in 0..N {
                         w[v] = V::from_array(&neighbors[v]);
                         dx[v] = V::from_array(&neighbors[5 + v]);
                     }
@@ -401,7 +402,7 @@ impl LaneKernel for Plane<'_> {
                     let change = flux_change(gas, &w, &n, &dx);
                     let sign = if high == 1 { half } else { -half };
                     let damping = V::from_array(&damping);
-                    for v in 0..5 {
+                    for v in 0..N {
                         sum[v] += sign * change[v] - damping * dx[v];
                     }
                 }
@@ -409,14 +410,13 @@ impl LaneKernel for Plane<'_> {
             let sums = sum.map(V::to_array);
             for l in 0..lanes {
                 let n = first + l;
-                let mut value: [f64; 5] =
-                    std::array::from_fn(|v| field.rhs[n][v] - field.tau[n] * sums[v][l]);
+                let mut value: State = std::array::from_fn(|v| field.rhs[n][v] - field.tau[n] * sums[v][l]);
                 if field.dense[n] == NONE {
                     value = value.map(|v| v * field.diagonal[n]);
                 } else {
                     let inverse = &field.inverses[field.dense[n] as usize];
                     let right = value;
-                    value = std::array::from_fn(|r| (0..5).map(|c| inverse[c * 5 + r] * right[c]).sum());
+                    value = std::array::from_fn(|r| (0..N).map(|c| inverse[c * N + r] * right[c]).sum());
                 }
                 // SAFETY: this cell belongs to this member, and its neighbors lie in other planes.
                 let own = unsafe { &mut x.write(at[l]..at[l] + 1)[0] };

@@ -3,10 +3,10 @@
 use super::block::BlockState;
 use super::boundary::PatchState;
 use super::config::StructuredConfig;
-use super::over_ranks::Over;
 use crate::bc::{Condition, ConditionKind};
 use crate::config::{Equations, Nonlinear};
 use crate::gas::{Gas, Transport, temperature};
+use crate::equations::perfect_gas::State;
 use crate::gradient::NodeRecord;
 use crate::grid::{Grid, Side};
 use crate::march::FlowError;
@@ -14,15 +14,17 @@ use crate::mesh::periodic::{Rotation as Turn, product};
 use crate::mesh::{Marker, Mesh, cross, dot, sub};
 use crate::wall_distance::{NearWalls, Repeats, no_wall};
 use crate::wall_layer::WallLayer;
+use chromaflow::dist::Share;
 use chromaflow_comm::Op;
 use chromaflow_device::Team;
+use std::sync::Arc;
 
 /// Turns the flow along walls: steady flow without friction, and steady supersonic flow along all walls.
 pub(super) fn turn_along_walls(
     gas: Gas<f64>,
     config: &StructuredConfig,
     patches: &[PatchState],
-    over: Option<&Over>,
+    share: Option<&Arc<Share>>,
     blocks: &mut [BlockState],
 ) {
     let turns = |p: &&PatchState| {
@@ -31,7 +33,7 @@ pub(super) fn turn_along_walls(
     };
     let walls = || patches.iter().filter(turns);
     let faces = walls().flat_map(|wall| wall.faces.iter().map(|(_, face)| *face));
-    let layer = layer_at_start(config, ends_of(faces, over));
+    let layer = layer_at_start(config, ends_of(faces, share));
     for wall in walls().filter(|_| layer > 0.0) {
         start_along(gas, wall, layer, &mut blocks[wall.window.block]);
     }
@@ -59,8 +61,7 @@ pub(super) fn slow_at_walls(
 
 /// Middles of all cells, block by block.
 pub(super) fn centers(blocks: &[BlockState]) -> Vec<[f64; 3]> {
-    let center = |block: &BlockState, at: usize| std::array::from_fn(|c| block.metrics.center[c][at]);
-    blocks.iter().flat_map(|block| block.places().map(move |at| center(block, at))).collect()
+    blocks.iter().flat_map(|block| block.cells.places().map(move |at| block.metrics.center(at))).collect()
 }
 
 /// The condition of a marker.
@@ -108,13 +109,13 @@ fn turns_around(grid: &Grid) -> Option<(Turn, i32)> {
 
 /// Slows the gas down in a layer of the cells with these middles.
 pub(super) fn slow(layer: &WallLayer, gas: Gas<f64>, points: &[[f64; 3]], blocks: &mut [BlockState]) {
-    let states = blocks.iter().flat_map(|block| block.places().map(move |at| block.state(at)));
-    let record = |(w, x): ([f64; 5], &[f64; 3])| [w[0], w[1], w[2], w[3], w[4], x[0], x[1], x[2]];
+    let states = blocks.iter().flat_map(|block| block.cells.places().map(move |at| block.state(at)));
+    let record = |(w, x): (State, &[f64; 3])| [w[0], w[1], w[2], w[3], w[4], x[0], x[1], x[2]];
     let mut cells: Vec<NodeRecord> = states.zip(points).map(record).collect();
     layer.slow(gas, &mut cells);
     let mut slowed = cells.iter();
     for block in blocks {
-        for (at, cell) in block.places().zip(&mut slowed) {
+        for (at, cell) in block.cells.places().zip(&mut slowed) {
             block.set(at, std::array::from_fn(|c| cell[c]));
         }
         block.last_good.copy_from_slice(&block.w);
@@ -126,13 +127,13 @@ fn takes_newton(config: &StructuredConfig) -> bool {
 }
 
 /// The least and the largest coordinates of faces, of all ranks.
-fn ends_of(faces: impl Iterator<Item = [f64; 3]>, over: Option<&Over>) -> [[f64; 3]; 2] {
+fn ends_of(faces: impl Iterator<Item = [f64; 3]>, share: Option<&Arc<Share>>) -> [[f64; 3]; 2] {
     let [mut low, mut high] = faces.fold([[f64::INFINITY; 3], [f64::NEG_INFINITY; 3]], |[low, high], x| {
         [std::array::from_fn(|d| low[d].min(x[d])), std::array::from_fn(|d| high[d].max(x[d]))]
     });
-    if let Some(over) = over {
-        over.ranks.share.reduce(Op::Min, &mut low);
-        over.ranks.share.reduce(Op::Max, &mut high);
+    if let Some(share) = share {
+        share.reduce(Op::Min, &mut low);
+        share.reduce(Op::Max, &mut high);
     }
     [low, high]
 }
@@ -164,7 +165,7 @@ fn start_along(gas: Gas<f64>, wall: &PatchState, layer: f64, block: &mut BlockSt
             let mut cell = *cell;
             cell[axis] = if high { last - depth } else { depth };
             let at = block.cells.inside(cell);
-            let center: [f64; 3] = std::array::from_fn(|c| block.metrics.center[c][at]);
+            let center = block.metrics.center(at);
             let distance = (0..3).map(|c| (center[c] - face[c]).powi(2)).sum::<f64>().sqrt();
             let old = block.state(at);
             let through = (-distance / layer).exp() * (0..3).map(|c| old[1 + c] * n[c]).sum::<f64>() / area;
@@ -172,7 +173,7 @@ fn start_along(gas: Gas<f64>, wall: &PatchState, layer: f64, block: &mut BlockSt
             for c in 0..3 {
                 new[1 + c] -= through * n[c] / area;
             }
-            let squared = |w: &[f64; 5]| w[1] * w[1] + w[2] * w[2] + w[3] * w[3];
+            let squared = |w: &State| w[1] * w[1] + w[2] * w[2] + w[3] * w[3];
             let t = temperature(gas, &old);
             let stopped = (squared(&old) - squared(&new)) / t;
             let warmer = t * (1.0 + 0.5 * (gas.gamma - 1.0) * stopped);

@@ -7,6 +7,8 @@ use crate::bc::ConditionKind;
 use crate::config::Time;
 use crate::coupled::CoupledSystem;
 use crate::dual::Patch;
+use crate::equations::perfect_gas::{N, State};
+use crate::equations::{Equations, PerfectGas};
 use crate::gas::{entropy, mach, primitive, temperature};
 use crate::march::{FlowError, Host, Order, over_ranks};
 use crate::output::{Field, Restart};
@@ -109,8 +111,8 @@ impl FlowSolver {
             levels.extend([(LAST_LEVEL, &host.levels.last), (LEVEL_BEFORE, &host.levels.before)]);
         }
         for (name, q) in levels {
-            let values = host.to_file_order(5, q.as_flattened().to_vec());
-            restart.fields.push(Field::vector(name, 5, values));
+            let values = host.to_file_order(N, q.as_flattened().to_vec());
+            restart.fields.push(Field::vector(name, N, values));
         }
         let shares = host.to_file_order(1, host.cfl_shares.clone());
         restart.fields.push(Field::scalar(CFL_SHARE, shares));
@@ -132,7 +134,7 @@ impl FlowSolver {
         let unsteady = matches!(host.config.time, Time::Unsteady(_));
         let goes_on = unsteady && restart.field(LAST_LEVEL).is_some();
         let read = || {
-            let mut q = vec![[0.0; 5]; host.q.len()];
+            let mut q = vec![[0.0; N]; host.q.len()];
             host.read_level(restart, CONSERVED, &mut q)?;
             let mut levels = TimeLevels::default();
             if unsteady {
@@ -209,8 +211,8 @@ impl FlowSolver {
         let host = &self.host;
         let permutation = &host.plan.permutation;
         let matrix = host.jacobian.to_csr().permuted(&permutation.inverse());
-        let mut rhs = vec![0.0; 5 * host.q.len()];
-        permutation.scatter(5, host.residual.as_flattened(), &mut rhs);
+        let mut rhs = vec![0.0; N * host.q.len()];
+        permutation.scatter(N, host.residual.as_flattened(), &mut rhs);
         (matrix, rhs)
     }
 
@@ -234,7 +236,7 @@ impl FlowSolver {
     }
 
     /// The residual at the last step, in the solver's order.
-    pub fn residual(&self) -> &[[f64; 5]] {
+    pub fn residual(&self) -> &[State] {
         &self.host.residual
     }
 }
@@ -253,7 +255,7 @@ impl FlowSystem {
         let dynamic = 0.5 * self.config.freestream.mach.powi(2);
         let gas = self.gas;
         let mut fields = Vec::new();
-        let mut add = |name: &str, components: usize, f: &dyn Fn(&[f64; 5], &mut Vec<f64>)| {
+        let mut add = |name: &str, components: usize, f: &dyn Fn(&State, &mut Vec<f64>)| {
             if wanted(name) {
                 let mut values = Vec::with_capacity(components * self.nodes.len());
                 self.nodes.iter().for_each(|node| f(&primitive_of(node), &mut values));
@@ -273,17 +275,17 @@ impl FlowSystem {
     }
 
     /// One field of conserved states, checked, in the solver's order.
-    fn read_level(&self, restart: &Restart, name: &str, out: &mut [[f64; 5]]) -> Result<(), FlowError> {
+    fn read_level(&self, restart: &Restart, name: &str, out: &mut [State]) -> Result<(), FlowError> {
         let fault = |problem: String| FlowError::Restart { field: name.to_owned(), problem };
         let field = restart.field(name).ok_or_else(|| fault("is missing".to_owned()))?;
-        let expected = 5 * self.restart_nodes();
-        if field.components != 5 || field.values.len() != expected {
+        let expected = N * self.restart_nodes();
+        if field.components != N || field.values.len() != expected {
             return Err(fault(format!("has {} values, {expected} expected", field.values.len())));
         }
         for (i, row) in self.rows_of_restart() {
-            let q: [f64; 5] = field.values[5 * i..5 * i + 5].try_into().expect("five components a node");
+            let q: State = field.values[N * i..N * (i + 1)].try_into().expect("five components a node");
             let w = primitive(self.gas, &q);
-            if !(q.iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0) {
+            if !PerfectGas::is_admissible(&w) {
                 let node = self.file_number(row);
                 return Err(fault(format!("has no physical state at node {node}: {q:?}")));
             }
@@ -365,5 +367,5 @@ impl FlowSystem {
 /// A matrix that holds no memory.
 pub(super) fn no_matrix() -> Jacobian {
     let empty = BlockPattern::new(0, vec![0], Vec::new()).expect("no rows, no blocks");
-    Jacobian::zeroed(empty, 5, Policy::D).expect("a matrix without rows is square")
+    Jacobian::zeroed(empty, N, Policy::D).expect("a matrix without rows is square")
 }

@@ -4,8 +4,10 @@ use super::FlowSolver;
 use super::FlowSystem;
 use crate::config::{FlowConfig, Hybrid, Nonlinear, Quadratic, TurbulenceModel};
 use crate::coupled::{Coupled, CoupledState, CoupledSystem, FlowView};
+use crate::equations::perfect_gas::State;
+use crate::equations::{Equations, PerfectGas};
 use crate::gradient::Gradient;
-use crate::march::{Advanced, CONSERVED, FlowError, Moment, Part, Times};
+use crate::march::{Advanced, FlowError, Moment, Part, Times};
 use crate::mesh::Mesh;
 use crate::output::{Field, Restart};
 use crate::residual::Eddies;
@@ -71,7 +73,7 @@ impl FlowSystem {
     }
 
     /// The flow as other systems see it.
-    pub(crate) fn view<'a>(&'a self, gradients: &'a [Gradient], fluxes: &'a [[f64; 5]]) -> FlowView<'a> {
+    pub(crate) fn view<'a>(&'a self, gradients: &'a [Gradient], fluxes: &'a [State]) -> FlowView<'a> {
         FlowView {
             team: &self.team,
             config: &self.config,
@@ -171,7 +173,7 @@ impl FlowSystem {
 
     /// The unknowns of a row and what they are: the flow's, and those of the systems beside it.
     pub(super) fn unknowns_at(&self, row: usize) -> (Vec<f64>, Cow<'static, str>) {
-        let (mut state, mut names) = (self.q[row].to_vec(), Cow::Borrowed(CONSERVED));
+        let (mut state, mut names) = (self.q[row].to_vec(), Cow::Borrowed(PerfectGas::CONSERVED));
         for system in &self.coupled {
             let nb = system.state.nb;
             state.extend(&system.state.values[row * nb..][..nb]);

@@ -5,6 +5,7 @@ use crate::bc::{Condition, WallNode, strong_wall_conserved};
 use crate::config::{Equations, FlowConfig, FluxScheme, Nonlinear, Time};
 use crate::coupled::CoupledSystem;
 use crate::dual::Dual;
+use crate::equations::perfect_gas::{N, State};
 use crate::flux::RoeFix;
 use crate::gas::{Gas, Transport, mach, primitive};
 use crate::gradient::{Gradient, Mapping, NodeRecord};
@@ -31,7 +32,7 @@ use std::sync::Arc;
 pub(super) const AT_HAND: &str = "no step is under way";
 
 /// A source term per volume at a place: what manufactured solutions need. It leaves each control volume, as fluxes do.
-pub type Source = Box<dyn Fn([f64; 3]) -> [f64; 5] + Send + Sync>;
+pub type Source = Box<dyn Fn([f64; 3]) -> State + Send + Sync>;
 
 /// An implicit solver for one mesh and one set-up, with its state.
 pub type FlowSolver = March<FlowSystem>;
@@ -69,19 +70,19 @@ pub struct FlowSystem {
     /// A density residual that is nothing but rounding errors.
     pub(super) round_off: f64,
     /// Conserved state, and the last one known to be good.
-    pub(super) q: Vec<[f64; 5]>,
-    pub(super) last_good: Vec<[f64; 5]>,
+    pub(super) q: Vec<State>,
+    pub(super) last_good: Vec<State>,
     /// What the run began with, where it [may damp](may_damp).
-    pub(super) first: Vec<[f64; 5]>,
+    pub(super) first: Vec<State>,
     /// The share of the CFL number that each node takes, see [`next_cfl_share`].
     pub(super) cfl_shares: Vec<f64>,
     /// One cache line each.
     pub(crate) nodes: Buffer<NodeRecord>,
     pub(crate) gradients: Buffer<Gradient>,
     /// Factors of node-wise limiters; empty where there are none.
-    pub(super) limits: Vec<[f64; 5]>,
-    pub(crate) fluxes: Buffer<[f64; 5]>,
-    pub(super) residual: Vec<[f64; 5]>,
+    pub(super) limits: Vec<State>,
+    pub(crate) fluxes: Buffer<State>,
+    pub(super) residual: Vec<State>,
     pub(super) update: Vec<f64>,
     pub(super) jacobian: Jacobian,
     /// None while a Newton-Krylov step has it.
@@ -253,7 +254,7 @@ impl Host for FlowSystem {
         self.compute_residual(at);
         let rows = self.residual.iter().zip(&self.dual.volumes);
         let rates = rows.flat_map(|(r, volume)| r.map(|r| r / volume)).collect();
-        Residuals { rates, equations: 5, volumes: self.dual.volumes.clone() }
+        Residuals { rates, equations: N, volumes: self.dual.volumes.clone() }
     }
 
     fn largest_of_ranks(&self) -> Option<Option<LargestResidual>> {
@@ -314,20 +315,20 @@ impl FlowSystem {
             let of = |i: usize| self.residual[i].map(|r| r * r / self.dual.volumes[i]);
             return share.sum_rows(of).to_vec();
         }
-        let sum: [f64; 5] = parallel::reduce(
+        let sum: State = parallel::reduce(
             &self.team,
             self.residual.len(),
             |rows| {
-                let mut sum = [0.0; 5];
+                let mut sum = [0.0; N];
                 for (r, volume) in self.residual[rows.clone()].iter().zip(&self.dual.volumes[rows]) {
-                    for v in 0..5 {
+                    for v in 0..N {
                         sum[v] += r[v] * r[v] / volume;
                     }
                 }
                 sum
             },
             |all, part| {
-                for v in 0..5 {
+                for v in 0..N {
                     all[v] += part[v];
                 }
             },
@@ -347,10 +348,10 @@ impl FlowSystem {
         let (q, nodes, of_cfl) = (&mut self.q, &mut self.nodes, &mut self.cfl_shares);
         parallel::rows3(&self.team, n, (1, q), (1, nodes), (1, of_cfl), |rows, qs, nodes, of_cfl| {
             for (((i, q), node), of_cfl) in rows.zip(qs).zip(nodes).zip(of_cfl) {
-                let x: &[f64; 5] = update[5 * i..5 * i + 5].try_into().expect("five components a node");
+                let x: &State = update[N * i..N * (i + 1)].try_into().expect("five components a node");
                 let share = update_share(gas, q, &primitive_of(node), x, most, rise, velocity);
                 *of_cfl = next_cfl_share(*of_cfl, share);
-                for v in 0..5 {
+                for v in 0..N {
                     q[v] -= share * x[v];
                 }
                 if planar {
@@ -366,13 +367,13 @@ impl FlowSystem {
         let (q, old) = (&self.q, &self.last_good);
         if let Some(share) = self.share() {
             let [cut] =
-                share.sum_rows(|i| [f64::from(u8::from(was_cut(self.update[5 * i], &old[i], &q[i])))]);
+                share.sum_rows(|i| [f64::from(u8::from(was_cut(self.update[N * i], &old[i], &q[i])))]);
             return cut as usize;
         }
         parallel::reduce(
             &self.team,
             n,
-            |rows| rows.filter(|&i| was_cut(self.update[5 * i], &old[i], &q[i])).count(),
+            |rows| rows.filter(|&i| was_cut(self.update[N * i], &old[i], &q[i])).count(),
             |all, part| *all += part,
         )
     }
@@ -396,7 +397,7 @@ impl FlowSystem {
     }
 
     /// The first node where a state or residual is not finite, or a density or pressure not positive.
-    fn first_bad_of(&self, values: &[[f64; 5]]) -> Option<usize> {
+    fn first_bad_of(&self, values: &[State]) -> Option<usize> {
         let bad = |i: usize| {
             let w = &self.nodes[i];
             !(values[i].iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0)
@@ -415,7 +416,7 @@ impl FlowSystem {
 }
 
 /// Whether less than the whole update `x` of a density was taken.
-fn was_cut(x: f64, old: &[f64; 5], new: &[f64; 5]) -> bool {
+fn was_cut(x: f64, old: &State, new: &State) -> bool {
     let (full, taken) = (x.abs(), (old[0] - new[0]).abs());
     full > 1e-6 * old[0] && taken < 0.999 * full
 }

@@ -9,6 +9,7 @@ use super::{FlowSolver, FlowSystem, Ranks};
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
 use crate::config::{Boundary, Equations, FlowConfig, Limiter, Nonlinear, Quadrature, Space, Time};
 use crate::dual::Dual;
+use crate::equations::perfect_gas::{N, State};
 use crate::gas::conserved;
 use crate::gradient::Mapping;
 use crate::laps::Laps;
@@ -104,7 +105,7 @@ impl FlowSolver {
         let walls = Walls::new(around, &dual, &boundaries, transport, (&free, &config), &team, over.as_ref());
         let mapping = mapping_of(walls.around.as_ref(), &dual, &mesh, &config.space, &team);
         let nodes = beginning(&walls, &mesh, &fixed, (n, gas), &free, &config);
-        let q: Vec<[f64; 5]> = nodes.iter().map(|node| conserved(gas, &primitive_of(node))).collect();
+        let q: Vec<State> = nodes.iter().map(|node| conserved(gas, &primitive_of(node))).collect();
         laps.end("walls");
         let moments = moments_of(&dual, &mesh, &config.space);
         let turned = turned_edges(&dual, &config.space, over.as_ref(), &mapping, &moments);
@@ -112,7 +113,7 @@ impl FlowSolver {
             Time::Steady(_) => TimeLevels::default(),
             Time::Unsteady(_) => TimeLevels { last: q.clone(), before: q.clone() },
         };
-        let jacobian = Jacobian::zeroed(dual.pattern.clone(), 5, config.implicit.policy)
+        let jacobian = Jacobian::zeroed(dual.pattern.clone(), N, config.implicit.policy)
             .map_err(|e| FlowError::Linear(e.to_string()))?;
         let linear = LinearSolver::over(&team, &plan.batches, &jacobian, &config.implicit, share)?;
         laps.end("matrix");
@@ -150,13 +151,13 @@ impl FlowSolver {
             nodes,
             gradients: Buffer::zeroed(if config.space.second_order { n } else { 0 }),
             limits: if config.space.second_order && is_node_wise(config.space.limiter) {
-                vec![[1.0; 5]; n]
+                vec![[1.0; N]; n]
             } else {
                 Vec::new()
             },
             fluxes: Buffer::zeroed(dual.edges.len()),
-            residual: vec![[0.0; 5]; n],
-            update: vec![0.0; 5 * n],
+            residual: vec![[0.0; N]; n],
+            update: vec![0.0; N * n],
             jacobian,
             linear: Some(linear),
             times: Times::default(),
@@ -175,7 +176,7 @@ impl FlowSolver {
 }
 
 /// The free stream, and the axes and scales of forces.
-fn stream(config: &FlowConfig, planar: bool, depth: f64) -> ([f64; 5], ForceScale) {
+fn stream(config: &FlowConfig, planar: bool, depth: f64) -> (State, ForceScale) {
     let lift_y = config.reference.lift_axis.map_or(planar, |axis| axis == 1);
     let axis = if lift_y { 1 } else { 2 };
     let stream = config.freestream;
@@ -286,7 +287,7 @@ impl FlowSolver {
     }
 
     /// Sets the state at each node from its place: primitive variables rho, u, v, w, p. Walls keep their own.
-    pub fn set_state(&mut self, state: impl Fn([f64; 3]) -> [f64; 5]) {
+    pub fn set_state(&mut self, state: impl Fn([f64; 3]) -> State) {
         let host = self.host_to_set();
         for (node, q) in host.nodes.iter_mut().zip(&mut host.q) {
             let w = state([node[5], node[6], node[7]]);
@@ -315,7 +316,7 @@ impl FlowSolver {
     pub fn hold_state(
         &mut self,
         markers: &[&str],
-        state: impl Fn([f64; 3]) -> [f64; 5],
+        state: impl Fn([f64; 3]) -> State,
     ) -> Result<(), FlowError> {
         self.sync()?;
         let host = &mut self.host;

@@ -4,6 +4,7 @@
 use crate::bc::{Condition, WallHeat, WallNode};
 use crate::config::{FlowConfig, Time};
 use crate::dual::{Dual, Patch};
+use crate::equations::perfect_gas::State;
 use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
 use crate::mesh::{Marker, Mesh, dot};
@@ -31,7 +32,7 @@ impl Walls {
         dual: &Dual,
         conditions: &[Condition<f64>],
         transport: Option<&Transport<f64>>,
-        (free, config): (&[f64; 5], &FlowConfig),
+        (free, config): (&State, &FlowConfig),
         team: &Team,
         rows: Option<&Rows>,
     ) -> Self {
@@ -86,7 +87,7 @@ pub(super) fn beginning(
     mesh: &Mesh,
     fixed: &[WallNode<f64>],
     (n, gas): (usize, Gas<f64>),
-    free: &[f64; 5],
+    free: &State,
     config: &FlowConfig,
 ) -> Buffer<NodeRecord> {
     let mut nodes = Buffer::<NodeRecord>::zeroed(n);
@@ -130,7 +131,7 @@ impl Around {
         mesh: &Mesh,
         walls: &NearWalls,
         patches: impl Iterator<Item = &'a Patch>,
-        free: &[f64; 5],
+        free: &State,
         share: Option<&Arc<Share>>,
     ) -> Self {
         let nearest = &walls.nearest;
@@ -173,7 +174,7 @@ impl Around {
     ///
     /// A bow shock moves by a cell in some steps. From the free stream it begins at the wall, and crosses all the layers of cells
     /// that are made for a boundary layer.
-    fn add_shock_layer(&self, gas: Gas<f64>, free: &[f64; 5], nodes: &mut [NodeRecord]) {
+    fn add_shock_layer(&self, gas: Gas<f64>, free: &State, nodes: &mut [NodeRecord]) {
         for ((node, &d), away) in nodes.iter_mut().zip(&self.distance).zip(&self.away) {
             let towards = -dot(*away, [free[1], free[2], free[3]]);
             let sound = (gas.gamma * free[4] / free[0]).sqrt();

@@ -76,6 +76,25 @@ impl Cells {
         ]
     }
 
+    /// Where the cells of the block lie, i fastest.
+    pub fn places(&self) -> impl Iterator<Item = usize> + use<> {
+        let ni = self.count[0];
+        self.rows().flat_map(move |row| row..row + ni)
+    }
+
+    /// Where the cell of the block lies that has this number, i fastest.
+    #[inline(always)]
+    pub fn nth(&self, number: usize) -> usize {
+        let [ni, nj, _] = self.count;
+        self.inside([number % ni, number / ni % nj, number / (ni * nj)])
+    }
+
+    /// The number of the cell at a place in memory; none of a ghost.
+    pub fn number(&self, at: usize) -> Option<usize> {
+        let ([ni, nj, _], cell) = (self.count, self.cell(at).map(|n| n as usize));
+        (0..3).all(|d| cell[d] < self.count[d]).then(|| cell[0] + ni * (cell[1] + nj * cell[2]))
+    }
+
     /// Whether a cell or a ghost is at a place in memory.
     pub fn has(&self, at: usize) -> bool {
         at % self.stride[1] < self.count[0] + 2 * GHOSTS

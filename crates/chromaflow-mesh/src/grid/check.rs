@@ -132,7 +132,7 @@ impl Grid {
         for (b, (nodes, block)) in extended_nodes(self).iter().zip(&self.blocks).enumerate() {
             let m = Metrics::new(block.cells(), nodes);
             let bad = |&at: &usize| m.volume[at].is_nan() || m.volume[at] <= 0.0;
-            let all = || m.cells.rows().flat_map(|row| row..row + m.cells.count[0]).filter(bad);
+            let all = || m.cells.places().filter(bad);
             if let Some(first) = all().next() {
                 let at = m.cells.cell(first).map(|n| n as usize);
                 let (volume, xyz) = (m.volume[first], block.node(at));

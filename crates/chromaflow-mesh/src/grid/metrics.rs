@@ -60,10 +60,7 @@ impl Metrics {
 
     /// Centers and volumes of all cells of a grid, block by block, i fastest.
     pub fn all_cells(grid: &Grid) -> Vec<([f64; 3], f64)> {
-        let of = |m: Self| {
-            let cells = m.cells.rows().flat_map(move |row| row..row + m.cells.count[0]);
-            cells.map(move |at| (std::array::from_fn(|c| m.center[c][at]), m.volume[at])).collect::<Vec<_>>()
-        };
+        let of = |m: Self| m.cells.places().map(move |at| (m.center(at), m.volume[at])).collect::<Vec<_>>();
         Self::of_grid(grid).into_iter().flat_map(of).collect()
     }
 
@@ -128,6 +125,12 @@ impl Metrics {
         [self.area[d][0][at], self.area[d][1][at], self.area[d][2][at]]
     }
 
+    /// Center of the cell at `at`.
+    #[inline(always)]
+    pub fn center(&self, at: usize) -> [f64; 3] {
+        [self.center[0][at], self.center[1][at], self.center[2][at]]
+    }
+
     /// Volume of all cells of the block.
     pub fn total_volume(&self) -> f64 {
         self.cells.rows().flat_map(|row| &self.volume[row..row + self.cells.count[0]]).sum()
@@ -136,7 +139,7 @@ impl Metrics {
     /// Largest component of the sum of a cell's areas, over the cells of the block: zero but for round-off.
     pub fn closure_error(&self) -> f64 {
         let mut worst = 0.0f64;
-        for at in self.cells.rows().flat_map(|row| row..row + self.cells.count[0]) {
+        for at in self.cells.places() {
             for c in 0..3 {
                 let sum: f64 =
                     (0..3).map(|d| self.area[d][c][at + self.cells.stride[d]] - self.area[d][c][at]).sum();

@@ -23,7 +23,7 @@ fn assert_exchange(grid: &Grid) {
         .iter()
         .map(|m| {
             let mut field = vec![f64::NAN; 3 * m.cells.len()];
-            for at in m.cells.rows().flat_map(|row| row..row + m.cells.count[0]) {
+            for at in m.cells.places() {
                 for c in 0..3 {
                     field[c * m.cells.len() + at] = m.center[c][at];
                 }

@@ -25,5 +25,5 @@ pub use cuda::{KrylovCuda, LinearOperatorCuda, OfRankCuda, PreconditionerCuda, S
 pub use gmres::Gmres;
 pub use monitor::Solve;
 pub use operator::{Identity, LinearOperator, Preconditioner};
-pub use preconditioners::{Relaxation, Smoother};
+pub use preconditioners::Relaxation;
 pub use richardson::{Richardson, sweep_solution};

@@ -2,7 +2,7 @@
 
 use super::Preconditioner;
 use crate::factor::block_ilu::{BlockIlu, IluOverRanks};
-use crate::relax::{FactorReport, Jacobi, LineRelaxation, Multicolor, RelaxError, SolveOptions, SolveReport};
+use crate::relax::{Smoother, SolveOptions};
 use crate::{Jacobian, Outcome, Policy};
 use chromaflow_device::Team;
 
@@ -32,82 +32,18 @@ impl Preconditioner for IluOverRanks {
     }
 }
 
-/// A relaxation, of whichever kind.
-pub enum Smoother {
-    /// Block Gauss-Seidel by colors.
-    Multicolor(Multicolor),
-    /// Block Jacobi.
-    Jacobi(Jacobi),
-    /// Gauss-Seidel by colors over lines.
-    Lines(LineRelaxation),
-}
-
-impl Smoother {
-    /// Factors the diagonal blocks: after every change of the matrix.
-    ///
-    /// # Errors
-    /// [`RelaxError::OtherMatrix`] when the matrix does not fit.
-    pub fn factor(&mut self, a: &Jacobian) -> Result<FactorReport, RelaxError> {
-        match self {
-            Smoother::Multicolor(s) => s.factor(a),
-            Smoother::Jacobi(s) => s.factor(a),
-            Smoother::Lines(s) => s.factor(a),
-        }
-    }
-
-    /// Inverts the diagonal blocks where they are, which takes no memory of its own: `a` can then be relaxed with, but no
-    /// longer multiplied with.
-    ///
-    /// # Errors
-    /// [`RelaxError::OtherMatrix`] when the matrix does not fit.
-    pub fn factor_in_place(&mut self, a: &mut Jacobian) -> Result<FactorReport, RelaxError> {
-        match self {
-            Smoother::Multicolor(s) => s.factor_in_place(a),
-            Smoother::Jacobi(s) => s.factor_in_place(a),
-            Smoother::Lines(s) => s.factor_in_place(a),
-        }
-    }
-
-    /// Relaxes A x = b.
-    ///
-    /// # Errors
-    /// [`RelaxError`] on misuse.
-    pub fn solve(
-        &mut self,
-        a: &Jacobian,
-        b: &[f64],
-        x: &mut [f64],
-        options: &SolveOptions,
-    ) -> Result<SolveReport, RelaxError> {
-        match self {
-            Smoother::Multicolor(s) => s.solve(a, b, x, options),
-            Smoother::Jacobi(s) => s.solve(a, b, x, options),
-            Smoother::Lines(s) => s.solve(a, b, x, options),
-        }
-    }
-
-    /// Bytes of factors besides those of the diagonal blocks.
-    pub fn coupling_bytes(&self) -> usize {
-        match self {
-            Smoother::Multicolor(_) | Smoother::Jacobi(_) => 0,
-            Smoother::Lines(s) => s.bytes(),
-        }
-    }
-}
-
 /// z from sweeps on A z = r, starting from zero: a relaxation as preconditioner.
 ///
 /// ```
-/// use chromaflow::krylov::{Control, Gmres, Relaxation, Smoother};
-/// use chromaflow::relax::{Jacobi, SolveOptions};
+/// use chromaflow::krylov::{Control, Gmres, Relaxation};
+/// use chromaflow::relax::{Smoother, SolveOptions};
 /// use chromaflow::{BlockCsr, BlockPattern, Jacobian, Outcome, Policy, Team};
 /// use std::sync::Arc;
 /// let pattern = BlockPattern::new(2, vec![0, 2, 4], vec![0, 1, 0, 1])?;
 /// let a = BlockCsr::new(pattern, 1, vec![4.0, 1.0, 2.0, 3.0])?;
 /// let team = Arc::new(Team::new(1));
 /// let jacobian = Jacobian::from_csr(&a, Policy::Ds)?; // sweeps in f32, the Krylov method in f64
-/// let mut smoother =
-///     Smoother::Jacobi(Jacobi::new(Arc::clone(&team), jacobian.pattern().clone(), 1, Default::default())?);
+/// let mut smoother = Smoother::jacobi(Arc::clone(&team), jacobian.pattern().clone(), 1, Default::default())?;
 /// smoother.factor(&jacobian)?;
 /// let mut m = Relaxation { smoother: &mut smoother, matrix: &jacobian, options: SolveOptions::sweeps(2) };
 /// let mut x = [0.0; 2];

@@ -1,8 +1,8 @@
 //! Relaxations of A x = (D + O) x = b: point- and line-implicit sweeps in batches of independent rows or lines.
 //!
-//! * [`Multicolor`]: block Gauss-Seidel, `x_c <- D_c^-1 (b_c - O_c x)` for one batch c after the other.
-//! * [`Jacobi`]: the same for all rows at once.
-//! * [`LineRelaxation`]: Gauss-Seidel over lines of rows, `x_c <- T_c^-1 (b_c - O_c x)` with T block tridiagonal.
+//! * [`Smoother::multicolor`]: block Gauss-Seidel, `x_c <- D_c^-1 (b_c - O_c x)` for one batch c after the other.
+//! * [`Smoother::jacobi`]: the same for all rows at once.
+//! * [`Smoother::lines`]: Gauss-Seidel over lines of rows, `x_c <- T_c^-1 (b_c - O_c x)` with T block tridiagonal.
 //!
 //! All take the matrix in any [`Policy`](crate::Policy), fixed numbers of sweeps or a tolerance, damping, and
 //! restarts, in which low-precision sweeps correct a solution kept in f64.
@@ -14,6 +14,7 @@ mod multicolor;
 mod over_ranks;
 #[cfg(feature = "cuda")]
 mod over_ranks_cuda;
+mod smoother;
 mod solve;
 mod sweep;
 mod sweep_scalars;
@@ -23,17 +24,15 @@ use crate::order::RowBatches;
 use crate::sparse::{BlockPattern, ShapeError};
 
 pub use diagonal::{DiagonalForm, FactorReport};
-pub use jacobi::Jacobi;
-pub use lines::LineRelaxation;
 #[cfg(feature = "cuda")]
 pub use lines::cuda::LinesCuda;
 #[cfg(feature = "cuda")]
 pub(crate) use lines::cuda::kernel_sources as line_sources;
-pub use multicolor::Multicolor;
 #[cfg(feature = "cuda")]
 pub use multicolor::cuda::MulticolorCuda;
 #[cfg(feature = "cuda")]
 pub(crate) use multicolor::cuda::{invert_shape, invert_source};
+pub use smoother::Smoother;
 
 /// The order in which a sweep goes through the batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

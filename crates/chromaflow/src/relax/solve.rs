@@ -1,24 +1,18 @@
 #![allow(unsafe_code)]
 //! The driver of all relaxations: sweeps, residuals, restarts, on a team of threads.
 
-use super::diagonal::{DiagonalForm, FactorReport, Factors, Target, factor};
-use super::lines::factor::{Couplings, Elimination};
+use super::diagonal::Factors;
+use super::lines::factor::Couplings;
 use super::lines::sweep::{LineData, sweep_lines};
-use super::lines::{LineTable, starts};
 use super::over_ranks;
+use super::smoother::{Smoother, Update};
 use super::sweep::{Diagonal, Double, Half, Precision, Single, SweepData, sweep_rows};
-use super::{
-    Direction, Guess, RelaxError, RelaxOptions, SolveOptions, SolveReport, check_batches, check_rows,
-};
+use super::{Direction, Guess, RelaxError, SolveOptions, SolveReport};
 use crate::Outcome;
-use crate::dist::Share;
-use crate::order::{RowBatches, Schedule};
 use crate::shared::SharedMut;
-use crate::sparse::{
-    BlockPattern, Jacobian, Off, OffDiagonal, check_len, check_nb, check_square, product_rows,
-};
+use crate::sparse::{Jacobian, Off, OffDiagonal, product_rows};
 use crate::stop::{Control, StopCriterion};
-use chromaflow_device::{Buffer, Isa, Member, Team};
+use chromaflow_device::{Buffer, Member};
 use chromaflow_simd::Elem;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,33 +21,6 @@ use std::sync::{Arc, Mutex};
 /// Rows whose squares are summed together; sums over them follow in order, so that norms do not depend on the number
 /// of threads.
 const CHUNK: usize = 512;
-/// Whether rows of a batch see one another's new values: a batch of independent rows cannot tell.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Update {
-    /// New values take the place of the old ones.
-    InPlace,
-    /// All new values come from old ones.
-    Simultaneous,
-    /// New values of a line's rows come together and take the place of the old ones.
-    Lines,
-}
-
-/// A relaxation set up for a pattern, a block size and a team.
-pub(super) struct Engine {
-    team: Arc<Team>,
-    pattern: Arc<BlockPattern>,
-    nb: usize,
-    schedule: Schedule,
-    update: Update,
-    isa: Isa,
-    form: DiagonalForm,
-    factors: Option<Factors>,
-    /// Where rows form lines: these, and what couples their rows.
-    lines: Option<(LineTable, Option<Couplings>)>,
-    work: Work,
-    /// Where the rows are divided among ranks.
-    share: Option<Arc<Share>>,
-}
 
 /// Vectors kept from solve to solve.
 #[derive(Default)]
@@ -97,137 +64,12 @@ impl Vectors for Half {
     }
 }
 
-impl Engine {
-    pub(super) fn new(
-        team: Arc<Team>,
-        pattern: Arc<BlockPattern>,
-        nb: usize,
-        batches: &RowBatches,
-        update: Update,
-        options: RelaxOptions,
-    ) -> Result<Self, RelaxError> {
-        check_nb(nb)?;
-        check_square(&pattern)?;
-        match update {
-            Update::Simultaneous => check_rows(&pattern, batches)?,
-            Update::InPlace | Update::Lines => check_batches(&pattern, batches, update == Update::Lines)?,
-        }
-        let isa = options.isa.unwrap_or_else(Isa::detect);
-        if !Isa::available().contains(&isa) {
-            return Err(RelaxError::NoIsa(isa.name()));
-        }
-        let schedule = Schedule::for_team(&pattern, nb, batches, &team).of_lines(batches);
-        let (form, work) = (options.diagonal, Work::default());
-        let lines = (update == Update::Lines).then(|| (LineTable::new(&pattern, &starts(batches)), None));
-        Ok(Self { team, pattern, nb, schedule, update, isa, form, factors: None, lines, work, share: None })
-    }
-
-    /// The rows are those of a rank: sweeps exchange each color. Of lines it has those whose rows it owns; ghosts stand alone, since nobody
-    /// solves for them here.
-    pub(super) fn divide(&mut self, share: &Arc<Share>) -> Result<(), RelaxError> {
-        let (found, rows) = (share.rows(), self.pattern.rows());
-        if found != rows {
-            return Err(RelaxError::Rows { found, rows });
-        }
-        if let Some((table, couplings)) = &mut self.lines {
-            let owned = table.starts_of_owned(share)?;
-            (*table, *couplings) = (LineTable::new(&self.pattern, &owned), None);
-        }
-        self.share = Some(Arc::clone(share));
-        Ok(())
-    }
-
-    /// Bytes of what couples the rows of lines.
-    pub(super) fn coupling_bytes(&self) -> usize {
-        self.lines.as_ref().and_then(|(_, couplings)| couplings.as_ref()).map_or(0, Couplings::bytes)
-    }
-
-    pub(super) fn schedule(&self) -> &Schedule {
-        &self.schedule
-    }
-
-    pub(super) fn isa(&self) -> Isa {
-        self.isa
-    }
-
-    fn check(&self, jac: &Jacobian) -> Result<(), RelaxError> {
-        let same = Arc::ptr_eq(&self.pattern, jac.pattern()) || self.pattern == *jac.pattern();
-        if same && self.nb == jac.nb() && jac.diag.len() == jac.rows() * jac.nb() * jac.nb() {
-            Ok(())
-        } else {
-            Err(RelaxError::OtherMatrix)
-        }
-    }
-
-    pub(super) fn factor(&mut self, jac: &Jacobian) -> Result<FactorReport, RelaxError> {
-        self.check(jac)?;
-        if !jac.is_whole() {
-            return Err(RelaxError::DiagonalGone);
-        }
-        let memory = self.factors.take().and_then(Factors::into_buffer);
-        let memory = memory.unwrap_or_else(|| Buffer::zeroed(jac.diag.len()));
-        Ok(self.factor_into(Target::Apart(&jac.diag, memory), &jac.off))
-    }
-
-    pub(super) fn factor_in_place(&mut self, jac: &mut Jacobian) -> Result<FactorReport, RelaxError> {
-        self.check(jac)?;
-        if !jac.is_whole() {
-            return Err(RelaxError::DiagonalGone);
-        }
-        let (diag, off) = jac.replace_diagonal();
-        Ok(self.factor_into(Target::InPlace(diag), off))
-    }
-
-    fn factor_into(&mut self, target: Target<'_>, off: &OffDiagonal) -> FactorReport {
-        let (isa, nb, form) = (self.isa, self.nb, self.form);
-        let lines = self.lines.as_mut().map(|(table, couplings)| {
-            let kept = couplings.take().filter(|couplings| couplings.fit(off));
-            let room = kept.unwrap_or_else(|| Couplings::zeroed(off, table.stored(), nb));
-            Elimination::new(table, &self.pattern, off, couplings.insert(room))
-        });
-        let (factors, report) = factor(&self.team, &self.schedule, isa, nb, form, target, lines.as_ref());
-        self.factors = Some(factors);
-        report
-    }
-
-    /// Solves with `jac`; residuals are those of `outer` where it is given.
-    pub(super) fn solve(
-        &mut self,
-        jac: &Jacobian,
-        outer: Option<&Jacobian>,
-        b: &[f64],
-        x: &mut [f64],
-        options: &SolveOptions,
-    ) -> Result<SolveReport, RelaxError> {
-        self.check(jac)?;
-        if let Some(outer) = outer {
-            self.check(outer)?;
-        }
-        let (rows, nb) = (self.pattern.rows(), self.nb);
-        check_len("b", b.len(), rows * nb, || format!("{rows} rows of {nb}"))?;
-        check_len("x", x.len(), rows * nb, || format!("{rows} rows of {nb}"))?;
-        if self.share.is_some()
-            && (options.tolerance.is_some() || options.history || options.restart.is_some())
-        {
-            return Err(RelaxError::OverRanks);
-        }
-        let factors = self.factors.take().ok_or(RelaxError::NotFactored)?;
-        let fit =
-            |(_, couplings): &(_, Option<Couplings>)| couplings.as_ref().is_some_and(|c| c.fit(&jac.off));
-        if factors.in_place() && jac.is_whole() || !self.lines.as_ref().is_none_or(fit) {
-            self.factors = Some(factors);
-            return Err(RelaxError::NotFactored);
-        }
-        let result = self.solve_factored(&factors, jac, outer, b, x, options);
-        self.factors = Some(factors);
-        result
-    }
-
-    fn solve_factored(
+impl Smoother {
+    pub(super) fn solve_factored(
         &mut self,
         factors: &Factors,
         jac: &Jacobian,
-        outer: Option<&Jacobian>,
+        outer: &Jacobian,
         b: &[f64],
         x: &mut [f64],
         options: &SolveOptions,
@@ -237,11 +79,11 @@ impl Engine {
             return Ok(SolveReport { outcome, sweeps: 0, relative_residual: None, history: Vec::new() });
         }
         let watched = options.tolerance.is_some() || options.history;
-        if !outer.unwrap_or(jac).is_whole() && (watched || options.restart.is_some()) {
+        if !outer.is_whole() && (watched || options.restart.is_some()) {
             return Err(RelaxError::DiagonalGone);
         }
         let x = SharedMut(x.as_mut_ptr());
-        let problem = Problem { b, x, outer: outer.unwrap_or(jac), options, watched };
+        let problem = Problem { b, x, outer, options, watched };
         let pattern = Arc::clone(&self.pattern);
         let diag = factors.view(&jac.diag);
         Ok(match &jac.off {
@@ -329,7 +171,7 @@ unsafe impl<T> Sync for SharedRef<'_, T> {}
 
 /// What the members of a team share during a solve.
 struct Run<'a, P: Precision> {
-    engine: &'a Engine,
+    engine: &'a Smoother,
     problem: &'a Problem<'a>,
     off: SharedRef<'a, Off<'a, P::Off>>,
     diag: SharedRef<'a, Diagonal<'a>>,

@@ -8,10 +8,10 @@ use crate::factor::block_ilu::{
     BlockIlu, BlockIluOptions, BlockIluReport, IluOverRanks, RowSource, SingularRow,
 };
 use crate::krylov::{
-    BiCgStab, Control, Gmres, Identity, LinearOperator, Preconditioner, Relaxation, Richardson, Smoother,
-    Solve, sweep_solution,
+    BiCgStab, Control, Gmres, Identity, LinearOperator, Preconditioner, Relaxation, Richardson, Solve,
+    sweep_solution,
 };
-use crate::relax::{FactorReport, Guess, Jacobi, LineRelaxation, Multicolor, RelaxOptions, SolveOptions};
+use crate::relax::{FactorReport, Guess, RelaxError, RelaxOptions, Smoother, SolveOptions};
 use crate::{BlockPattern, Jacobian, Policy, RowBatches};
 use chromaflow_device::Team;
 use std::sync::Arc;
@@ -110,32 +110,20 @@ impl AssembledSolver {
         options.check_numbers().map_err(SolverError::Options)?;
         let setup = RelaxOptions { diagonal: options.diagonal, isa: None };
         let (own, shared) = (Arc::clone(team), Arc::clone(pattern));
+        let swept = |smoother: Result<Smoother, RelaxError>| -> Result<Inverse, RelaxError> {
+            let smoother = match share {
+                Some(share) => smoother?.over(share)?,
+                None => smoother?,
+            };
+            Ok(Inverse::Sweeps(Box::new(smoother)))
+        };
         let inverse = match options.preconditioner {
             PreconditionerKind::None => Inverse::None,
-            PreconditionerKind::Jacobi => {
-                let jacobi = Jacobi::new(own, shared, nb, setup)?;
-                let jacobi = match share {
-                    Some(share) => jacobi.over(share)?,
-                    None => jacobi,
-                };
-                Inverse::Sweeps(Box::new(Smoother::Jacobi(jacobi)))
-            }
+            PreconditionerKind::Jacobi => swept(Smoother::jacobi(own, shared, nb, setup))?,
             PreconditionerKind::Multicolor | PreconditionerKind::GaussSeidel | PreconditionerKind::Ssor => {
-                let multicolor = Multicolor::new(own, shared, nb, batches, setup)?;
-                let multicolor = match share {
-                    Some(share) => multicolor.over(share)?,
-                    None => multicolor,
-                };
-                Inverse::Sweeps(Box::new(Smoother::Multicolor(multicolor)))
+                swept(Smoother::multicolor(own, shared, nb, batches, setup))?
             }
-            PreconditionerKind::Lines => {
-                let lines = LineRelaxation::new(own, shared, nb, batches, setup)?;
-                let lines = match share {
-                    Some(share) => lines.over(share)?,
-                    None => lines,
-                };
-                Inverse::Sweeps(Box::new(Smoother::Lines(lines)))
-            }
+            PreconditionerKind::Lines => swept(Smoother::lines(own, shared, nb, batches, setup))?,
             PreconditionerKind::Ilu(fill) => {
                 let storage = options.policy.storage();
                 let setup = BlockIluOptions { fill, storage, ..Default::default() };

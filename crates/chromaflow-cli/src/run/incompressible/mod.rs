@@ -226,7 +226,7 @@ impl Flow for InCells<'_> {
     }
 
     fn on_points(&self, width: usize, rows: &[f64]) -> Vec<f64> {
-        on_points(&self.mesh, width, &self.solver.of_all_cells(width, rows.to_vec()))
+        on_points(&self.mesh, width, &self.solver.of_all_cells(width, rows))
     }
 
     fn is_open(&self, marker: &str) -> bool {

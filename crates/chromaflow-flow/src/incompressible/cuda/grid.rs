@@ -2,7 +2,7 @@
 
 use super::super::IncompressibleSystem;
 use super::super::config::{Config, Flux};
-use super::super::space::{Patch, ScalarKind, Space};
+use super::super::space::{Block, Patch, ScalarKind, Space};
 use super::super::system::Link;
 use super::arguments::{
     AddTimeAndSource, ApplyUpdate, BoundaryFaces, BoundaryGhosts, BoundaryMatrix, BoundaryResidual,
@@ -10,6 +10,7 @@ use super::arguments::{
     TimeSteps, WallForces,
 };
 use crate::gpu::{AddParts, source};
+use crate::grid::GridCuda;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream};
 
@@ -93,13 +94,11 @@ pub fn kernel_sources() -> Vec<KernelSource> {
     .collect()
 }
 
-/// Arrays of cells hold all blocks with their ghosts one after another; rows are the cells inside.
-pub struct GridCuda {
+/// The grid as kernels over rows, the cells of all blocks, and over faces of the boundary see it.
+pub struct RowsCuda {
+    /// Where blocks lie in arrays of cells.
+    pub arrays: GridCuda,
     pub rows: usize,
-    /// Cells of all blocks, ghosts included.
-    pub cells: usize,
-    /// The first cell of each block, and their number.
-    pub first_cells: Vec<usize>,
     place: DeviceBuffer<u32>,
     strides: DeviceBuffer<u32>,
     area: DeviceBuffer<f64>,
@@ -172,17 +171,15 @@ fn all_given(patches: &[Patch]) -> Vec<f64> {
     patches.iter().flat_map(|p| p.given.iter().copied()).collect()
 }
 
-impl GridCuda {
+impl RowsCuda {
     pub fn new(stream: &Stream, solver: &IncompressibleSystem) -> Result<Self, GpuError> {
         let (space, links) = (&solver.space, &solver.system.links);
-        let mut first_cells = space.exchange.first_cells();
-        let cells = space.exchange.cells();
-        first_cells.push(cells);
+        let arrays = GridCuda::over(stream, space.blocks.iter().map(|b| b.cells).collect())?;
+        let first_cells = arrays.offsets();
         let mut place = Vec::with_capacity(2 * space.rows);
         for (number, block) in space.blocks.iter().enumerate() {
-            place.extend(
-                block.rows().flat_map(|row| [(first_cells[number] + block.at(row)) as u32, number as u32]),
-            );
+            let first = first_cells[number];
+            place.extend(block.cells.places().flat_map(|at| [(first + at) as u32, number as u32]));
         }
         let folds: Vec<Link> = solver.system.folds.iter().filter(|fold| fold.turn > 0).copied().collect();
         for fold in solver.system.folds.iter().filter(|fold| fold.turn == 0) {
@@ -191,35 +188,28 @@ impl GridCuda {
         let strides: Vec<u32> =
             space.blocks.iter().flat_map(|b| [b.cells.stride[1] as u32, b.cells.stride[2] as u32]).collect();
         let skewed = space.blocks.iter().any(|b| b.skewed);
-        let of_cells = |array: &dyn Fn(&super::super::space::Block) -> &[f64]| -> Vec<f64> {
-            space.blocks.iter().flat_map(|b| array(b).iter().copied()).collect()
+        let of_cells = |components: usize, of: &dyn Fn(&Block) -> Vec<f64>| {
+            arrays.upload(&space.blocks.iter().map(of).collect::<Vec<_>>(), components)
         };
-        let mut area = Vec::with_capacity(9 * cells);
-        let mut slopes = Vec::new();
-        for d in 0..3 {
-            for c in 0..3 {
-                area.extend(of_cells(&|b| &b.metrics.area[d][c]));
-                if c == 0 || skewed {
-                    slopes.extend(of_cells(&|b| &b.slopes[d][c]));
-                }
+        let area = of_cells(9, &|b| b.metrics.area.as_flattened().concat())?;
+        let kept = if skewed { 3 } else { 1 };
+        let slopes =
+            of_cells(3 * kept, &|b| b.slopes.iter().flat_map(|along| along[..kept].concat()).collect())?;
+        let mut open = vec![0_u8; arrays.len()];
+        for (b, first) in space.blocks.iter().zip(first_cells) {
+            for at in 0..b.cells.len() {
+                open[first + at] = (0..3).map(|d| u8::from(b.open[d][at] != 0.0) << d).sum();
             }
         }
-        let open: Vec<u8> = space
-            .blocks
-            .iter()
-            .flat_map(|b| {
-                (0..b.cells.len()).map(|at| (0..3).map(|d| u8::from(b.open[d][at] != 0.0) << d).sum())
-            })
-            .collect();
-        let (index, metric) = faces(space, &first_cells);
+        let (index, metric) = faces(space, first_cells);
         let mut by_row: Vec<(u32, u32)> = index.chunks(8).zip(0..).map(|(face, i)| (face[6], i)).collect();
         by_row.sort_unstable();
         let boundary_faces: Vec<u32> = by_row.iter().map(|f| f.1).collect();
         let corners: Vec<u32> = if skewed {
-            let of = |(block, first): (&super::super::space::Block, &usize)| -> Vec<u32> {
+            let of = |(block, first): (&Block, &usize)| -> Vec<u32> {
                 block.corners.iter().flatten().map(|at| (first + at) as u32).collect()
             };
-            space.blocks.iter().zip(&first_cells).flat_map(of).collect()
+            space.blocks.iter().zip(first_cells).flat_map(of).collect()
         } else {
             Vec::new()
         };
@@ -229,13 +219,12 @@ impl GridCuda {
         let given = all_given(&space.patches);
         Ok(Self {
             rows: space.rows,
-            cells,
             place: stream.upload(&place)?,
             strides: stream.upload(&strides)?,
-            area: stream.upload(&area)?,
+            area,
             open: stream.upload(&open)?,
-            slopes: stream.upload(&slopes)?,
-            volume: stream.upload(&of_cells(&|b| &b.metrics.volume))?,
+            slopes,
+            volume: of_cells(1, &|b| b.metrics.volume.clone())?,
             fluid: stream.upload(&numbers(&solver.config))?,
             faces: index.len() / 8,
             face_index: stream.upload(&index)?,
@@ -248,8 +237,8 @@ impl GridCuda {
             corners: stream.upload(&corners)?,
             links: Linked::new(stream, links, &others)?,
             folds: Linked::new(stream, &folds, &folded)?,
-            matrices: stream.upload(space.exchange.matrices().as_flattened().as_flattened())?,
-            first_cells,
+            matrices: stream.upload(space.part.exchange.matrices().as_flattened().as_flattened())?,
+            arrays,
         })
     }
 
@@ -263,11 +252,16 @@ impl GridCuda {
         Ok(())
     }
 
+    /// Entries of an array of one component.
+    pub fn cells(&self) -> u32 {
+        self.arrays.len() as u32
+    }
+
     /// What kernels over rows take of it.
     pub fn rows(&self) -> GridRows {
         GridRows {
             rows: self.rows as u32,
-            cells: self.cells as u32,
+            cells: self.cells(),
             place: (&self.place).into(),
             strides: (&self.strides).into(),
             area: (&self.area).into(),

@@ -32,7 +32,7 @@ use chromaflow::factor::structured_ilu::cuda::{DeviceStencil, DeviceStructuredIl
 use chromaflow::gpu::{GpuError, Storage, Vectors};
 use chromaflow_device::cuda::{DeviceBuffer, Gpu, Pinned, Stream};
 use chromaflow_device::{kernel_arguments, kernel_entries};
-use grid::GridCuda;
+use grid::RowsCuda;
 
 pub(crate) use grid::kernel_sources;
 
@@ -51,7 +51,7 @@ kernel_entries! {
 struct FlowCuda {
     stream: Stream,
     kernels: Kernels,
-    grid: GridCuda,
+    grid: RowsCuda,
     exchange: ExchangeCuda,
     n: usize,
     implicit: Implicit,
@@ -95,7 +95,7 @@ impl Solver {
             });
         }
         self.sync()?;
-        if self.host.space.over.is_some() {
+        if self.host.space.part.over.is_some() {
             return Err(FlowError::NotOverRanks {
                 what: "a structured grid on a GPU".to_owned(),
                 remedy: "compute on CPUs",
@@ -118,8 +118,8 @@ impl FlowCuda {
         let ilu = DeviceStructuredIlu::new(stream, &dims, n, config.implicit.ilu, GpuIluEngine::Auto)?;
         let module = stream.gpu().module(&grid::kernel_source(&grid::Scheme::of(solver)))?;
         let kernels = Kernels::of(&module)?;
-        let grid = GridCuda::new(stream, solver)?;
-        let (rows, cells) = (grid.rows, grid.cells);
+        let grid = RowsCuda::new(stream, solver)?;
+        let (rows, cells) = (grid.rows, grid.arrays.len());
         let norm_blocks = blocks(rows, grid::norm_lanes(n)).min(4 * stream.gpu().facts().multiprocessors);
         let vectors = Vectors::new(stream, Storage::F64)?;
         let patches = space.patches.iter().map(|p| (p.faces.len(), p.wall));
@@ -143,12 +143,7 @@ impl FlowCuda {
             first_bad: stream.upload(&[u32::MAX])?,
             host_bad: Pinned::zeroed(stream.gpu(), 1)?,
             clock: Clock::new(stream.gpu(), 24 + 4 * config.implicit.corrections)?,
-            exchange: ExchangeCuda::new(
-                stream,
-                &space.exchange,
-                &space.exchange.first_cells(),
-                space.exchange.cells(),
-            )?,
+            exchange: ExchangeCuda::new(stream, &space.part.exchange, grid.arrays.offsets(), cells)?,
             implicit: config.implicit,
             walls: Walls { scale: solver.force_scale(), names, counted: config.reference.markers.clone() },
             stream: stream.clone(),
@@ -169,7 +164,7 @@ impl FlowCuda {
             let launch = k.boundary_ghosts.launch(blocks(g.faces, 128), 128);
             launch
                 .record(&kernel_arguments! { BoundaryGhosts {
-                    faces: g.faces as u32, cells: g.cells as u32, at: g.faces(), fluid: &g.fluid,
+                    faces: g.faces as u32, cells: g.cells(), at: g.faces(), fluid: &g.fluid,
                     q: &self.q,
                 } })
                 .enqueue(stream)?;
@@ -183,7 +178,7 @@ impl FlowCuda {
             let launch = k.corner_ghosts.launch(blocks(corners * self.n, 128), 128);
             launch
                 .record(&kernel_arguments! { CornerGhosts {
-                    corners: corners as u32, cells: g.cells as u32, list: &g.corners, q: &self.q,
+                    corners: corners as u32, cells: g.cells(), list: &g.corners, q: &self.q,
                 } })
                 .enqueue(stream)?;
         }
@@ -239,7 +234,7 @@ impl FlowCuda {
             count: g.boundary_rows() as u32,
             ptr: (&g.boundary_ptr).into(),
             list: (&g.boundary_faces).into(),
-            cells: g.cells as u32,
+            cells: g.cells(),
             at: g.faces(),
             fluid: (&g.fluid).into(),
         }
@@ -260,7 +255,7 @@ impl FlowCuda {
             let forces = self.sums.over_walls(&k.wall_forces);
             forces
                 .record(&kernel_arguments! { WallForces {
-                    parts: &self.sums.parts, cells: g.cells as u32, at: g.faces(), fluid: &g.fluid,
+                    parts: &self.sums.parts, cells: g.cells(), at: g.faces(), fluid: &g.fluid,
                     q: &self.q, cx, cy, cz, partials: &self.sums.forces,
                 } })
                 .enqueue(stream)?;
@@ -374,11 +369,6 @@ impl FlowCuda {
                 .enqueue(&self.stream)
         }?)
     }
-
-    /// Each block's part of an array over all cells.
-    fn parts(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
-        self.grid.first_cells.windows(2).map(|w| w[0]..w[1])
-    }
 }
 
 impl System for FlowCuda {
@@ -438,14 +428,7 @@ impl System for FlowCuda {
 impl Device<IncompressibleSystem> for FlowCuda {
     fn upload(&mut self, host: &IncompressibleSystem) -> Result<(), FlowError> {
         self.take_given(host)?;
-        let mut all = Vec::with_capacity(self.q.len());
-        for c in 0..self.n {
-            for field in &host.fields {
-                let len = field.len() / self.n;
-                all.extend_from_slice(&field[c * len..(c + 1) * len]);
-            }
-        }
-        self.q.upload(&all)?;
+        self.q.copy_from(&self.grid.arrays.upload(&host.fields, self.n)?.slice())?;
         self.last_good.copy_from(&self.q.slice())?;
         if let Some(there) = &mut self.levels {
             for (level, values) in there.iter_mut().zip(&host.levels) {
@@ -456,13 +439,7 @@ impl Device<IncompressibleSystem> for FlowCuda {
     }
 
     fn download(&self, host: &mut IncompressibleSystem) -> Result<(), FlowError> {
-        let all = self.q.download()?;
-        for c in 0..self.n {
-            for (field, cells) in host.fields.iter_mut().zip(self.parts()) {
-                let (len, first) = (cells.len(), c * self.grid.cells);
-                field[c * len..(c + 1) * len].copy_from_slice(&all[first + cells.start..first + cells.end]);
-            }
-        }
+        self.grid.arrays.download(&self.q, &mut host.fields)?;
         self.residual.download_into(&mut host.residual)?;
         if let Some(levels) = &self.levels {
             for (level, values) in levels.iter().zip(&mut host.levels) {

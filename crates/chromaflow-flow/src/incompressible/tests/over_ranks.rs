@@ -56,7 +56,7 @@ fn march(solver: &mut Solver, steps: usize, from: Option<&Restart>) -> Found {
     let (restart, fields) = (solver.restart(), solver.fields());
     let outflow = ["xmin", "xmax", "ymin"].map(|marker| solver.outflow(marker)).to_vec();
     let residuals = solver.residuals();
-    let rates = solver.of_all_cells(5, residuals.rates.clone());
+    let rates = solver.of_all_cells(5, &residuals.rates);
     assert_eq!(rates.len(), 5 * grid().cells());
     Found { steps, restart, fields, outflow, largest: solver.largest_residual(&residuals) }
 }

@@ -3,11 +3,13 @@
 pub(super) mod turned;
 
 use super::block::BlockState;
-use super::ghost_states::{continued_flux, face_flow, ghost_states, pressure_on, wall_gradient};
 use super::residual::Physics;
 use crate::bc::{
     Condition, ConditionClass, Outlet, WallHeat, adapted_pressure, condition_class, condition_flux_jacobian,
     flux_slip_wall,
+};
+use crate::equations::perfect_gas::{
+    N, State, StateBlock, continued_flux, face_flow, ghost_states, pressure_on, wall_gradient,
 };
 use crate::gas::{Gas, Transport, temperature};
 use crate::grid::{GHOSTS, Grid, Side, Window};
@@ -33,7 +35,7 @@ pub(super) struct PatchState {
 #[derive(Clone, Copy)]
 pub(super) struct View {
     /// The cell, and the one further in (the same where there is none).
-    pub w: [[f64; 5]; 2],
+    pub w: [State; 2],
     /// Outward area.
     pub n: [f64; 3],
     /// Volume at the wall, continued from the two cells; that of the cell.
@@ -149,12 +151,12 @@ impl PatchState {
     }
 
     /// States of the two ghosts beyond the face of middle `x`, the nearer first.
-    pub fn ghosts(&self, physics: &Physics, view: &View, x: &[f64; 3]) -> [[f64; 5]; 2] {
+    pub fn ghosts(&self, physics: &Physics, view: &View, x: &[f64; 3]) -> [State; 2] {
         ghost_states(&self.condition, physics.gas, &view.w[0], &view.w[1], &view.n, x)
     }
 
     /// Flux out through the face of middle `x`, and the friction of the fluid on it.
-    pub fn flux(&self, physics: &Physics, view: &View, x: &[f64; 3]) -> ([f64; 5], [f64; 3]) {
+    pub fn flux(&self, physics: &Physics, view: &View, x: &[f64; 3]) -> (State, [f64; 3]) {
         let ([w1, w2], n) = (&view.w, &view.n);
         let class = condition_class(&self.condition);
         if class == ConditionClass::Open {
@@ -168,7 +170,7 @@ impl PatchState {
         };
         let (face, gradient) = self.wall_gradient(physics, view, x);
         let viscous = flux_viscous(physics.gas, transport, &face, &gradient, n);
-        for c in 0..5 {
+        for c in 0..N {
             flux[c] -= viscous[c];
         }
         let mu = transport.scale * crate::gas::viscosity(transport, face[3]);
@@ -192,7 +194,7 @@ impl PatchState {
     }
 
     /// Derivative of the flux out by the cell's conserved variables, column-major.
-    pub fn jacobian(&self, physics: &Physics, view: &View) -> [f64; 25] {
+    pub fn jacobian(&self, physics: &Physics, view: &View) -> StateBlock {
         let (gas, w, n) = (physics.gas, &view.w[0], &view.n);
         let mut block = condition_flux_jacobian(&self.condition, gas, w, n);
         let class = condition_class(&self.condition);
@@ -203,8 +205,8 @@ impl PatchState {
             }
             // Three volumes' worth of the viscous radius: the slope of the wall's difference formula.
             let damping = 3.0 * crate::viscous::spectral_radius_viscous(gas, transport, w, n, view.volume);
-            for c in 1..5 {
-                block[6 * c] += damping;
+            for c in 1..N {
+                block[(N + 1) * c] += damping;
             }
         }
         block
@@ -214,7 +216,7 @@ impl PatchState {
 impl PatchState {
     /// Subtracts the derivative of the viscous flux by the cell's conserved variables, the gradient that of the first cell alone; without the
     /// work of walls that move.
-    fn add_friction(&self, gas: Gas<f64>, transport: Transport<f64>, view: &View, block: &mut [f64; 25]) {
+    fn add_friction(&self, gas: Gas<f64>, transport: Transport<f64>, view: &View, block: &mut StateBlock) {
         let t = temperature(gas, &view.w[0]);
         let [mu, heat] = molecular(gas, transport, t);
         let diffusing = [mu, if self.condition.heat == WallHeat::Isothermal { heat } else { 0.0 }];
@@ -304,7 +306,7 @@ pub(super) fn add_fluxes(
     });
     for ((cell, middle), ((flux, friction), n, pressure)) in patch.faces.iter().zip(faces) {
         let place = block.residual_at(*cell);
-        for c in 0..5 {
+        for c in 0..N {
             block.r[place + c * ni] += flux[c];
         }
         if wall {

@@ -7,6 +7,7 @@ use super::super::StructuredSystem;
 use super::super::block::BlockState;
 use super::super::config::Scheme;
 use super::super::residual::Physics;
+use crate::equations::perfect_gas::{N, State};
 use crate::flux::flux_roe_muscl;
 use crate::grid::{Grid, Window};
 use crate::mesh::periodic::{Matrix, product};
@@ -50,8 +51,8 @@ impl Side {
     }
 
     /// The limited inviscid flux out of the cell.
-    fn flux(&self, physics: &Physics, blocks: &[BlockState]) -> [f64; 5] {
-        let Scheme::Roe { kappa, limited } = physics.scheme else { return [0.0; 5] };
+    fn flux(&self, physics: &Physics, blocks: &[BlockState]) -> State {
+        let Scheme::Roe { kappa, limited } = physics.scheme else { return [0.0; N] };
         let block = &blocks[self.block];
         let step = block.cells.stride[self.axis];
         let n = std::array::from_fn(|c| block.open[self.axis][c][self.at]);
@@ -92,7 +93,7 @@ pub(in crate::structured) fn turned_faces(
 impl StructuredSystem {
     /// Replaces the fluxes of sides b by those of sides a.
     pub(in crate::structured) fn join_turned_fluxes(&mut self) {
-        let mut changes = vec![[0.0; 5]; self.turned.len()];
+        let mut changes = vec![[0.0; N]; self.turned.len()];
         let (faces, physics, blocks) = (&self.turned, &self.physics, &self.blocks);
         parallel::rows(&self.team, faces.len(), 1, &mut changes, |range, out| {
             for (face, out) in faces[range].iter().zip(out) {
@@ -105,7 +106,7 @@ impl StructuredSystem {
         for (face, change) in self.turned.iter().zip(changes) {
             let block = &mut self.blocks[face.sides[1].block];
             let ni = block.cells.count[0];
-            for c in 0..5 {
+            for c in 0..N {
                 block.r[face.residual_at + c * ni] += change[c];
             }
         }

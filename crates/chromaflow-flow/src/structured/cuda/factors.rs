@@ -7,6 +7,7 @@ use super::super::{StructuredSystem, ViscousTerms};
 use super::arguments::{BlockLines, BlockSegments, Cells, Lines, TransposePlanes, WaveLines};
 use super::setup::constants;
 use super::{Step, kernel};
+use crate::equations::perfect_gas::{N, NN};
 use crate::grid::{GHOSTS, GridCuda};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, Read, Share, Stream};
@@ -135,8 +136,8 @@ impl Factors {
             waves.allow_shared(SHARED)?;
             Form::Waves { waves, closed, fourth, kept }
         } else {
-            let (factors, values) = (room(25, true)?, room(5, true)?);
-            let loops = room(25, used(1) || used(2))?;
+            let (factors, values) = (room(NN, true)?, room(N, true)?);
+            let loops = room(NN, used(1) || used(2))?;
             let [open, segments, _] = block_sources(constants);
             let (lines, segments) = (module(&open)?.kernel("lines")?, module(&segments)?.kernel("segments")?);
             lines.allow_shared(SHARED)?;

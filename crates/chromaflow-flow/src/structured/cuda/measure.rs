@@ -2,6 +2,7 @@
 
 use super::super::measure::{FLUX, NORMS, TIME_STEP, UPDATE, VISCOUS};
 use super::{Method, StructuredCuda};
+use crate::equations::perfect_gas::N;
 use crate::march::PartTime;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Event, Pinned, Stream};
@@ -78,13 +79,13 @@ impl StructuredCuda {
     fn with_transfers(&mut self, repeats: usize) -> Result<Vec<PartTime>, GpuError> {
         let len = self.grid.len();
         let gpu = self.stream.gpu().clone();
-        let mut states = Pinned::zeroed(&gpu, 5 * len)?;
+        let mut states = Pinned::zeroed(&gpu, N * len)?;
         let mut metrics = Pinned::zeroed(&gpu, 9 * len)?;
         let mut volumes = Pinned::zeroed(&gpu, len)?;
         self.w.download_into(&mut states)?;
         self.area.download_into(&mut metrics)?;
         self.volume.download_into(&mut volumes)?;
-        let mut results = Pinned::zeroed(&gpu, 5 * len)?;
+        let mut results = Pinned::zeroed(&gpu, N * len)?;
         let mut step = Pinned::zeroed(&gpu, len)?;
         let mut parts = Vec::new();
         for (name, flux, kernel) in [

@@ -27,6 +27,7 @@ mod turned;
 mod viscous;
 
 use super::StructuredSolver;
+use crate::equations::perfect_gas::N;
 use crate::gpu::{AddParts, Clock, Sums, blocks, source};
 use crate::grid::device::GRID_CUH;
 use crate::grid::{ExchangeCuda, FieldLayout, GridCuda};
@@ -227,7 +228,7 @@ impl StructuredSolver {
     /// which the diagonalized factors do not take there. [`FlowError::NotOnGpu`]: Newton-Krylov steps. [`FlowError::NotOverRanks`].
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
         self.sync()?;
-        if self.host.over.is_some() {
+        if self.host.part.over.is_some() {
             return Err(FlowError::NotOverRanks {
                 what: "a structured grid on a GPU".to_owned(),
                 remedy: "compute on CPUs",
@@ -289,7 +290,7 @@ impl StructuredCuda {
                         .enqueue(&self.stream)?;
                 }
             }
-            self.exchange.fill(&self.stream, &mut self.w, 5, FieldLayout::Components)?;
+            self.exchange.fill(&self.stream, &mut self.w, N, FieldLayout::Components)?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use super::viscous::Viscous;
 use super::{AtBoundary, Count, Method, OverCells, PARTS, StructuredCuda, sources};
 use crate::bc::Condition;
 use crate::config::Time;
+use crate::equations::perfect_gas::{N, NN};
 use crate::gas::{Gas, Transport, ViscosityLaw};
 use crate::gpu::{Clock, MARKS, Sums, download_pressures, upload_conditions};
 use crate::grid::{ExchangeCuda, GridCuda, Side};
@@ -259,7 +260,7 @@ impl StructuredCuda {
         let constants = constants(solver.physics.scheme, terms);
         let [at_boundary, over_cells] = sources(constants).map(|source| stream.gpu().module(&source));
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
-        let (w, other) = (buffer(5 * len)?, buffer(5 * len)?);
+        let (w, other) = (buffer(N * len)?, buffer(N * len)?);
         let fluxes = fluxes(stream, solver, &grid, constants, &area, [&w, &other])?;
         let viscous = Viscous::new(stream, solver, &grid, constants, [&area, &volume], [&w, &other])?;
         let faces = tables.faces.len() / 2;
@@ -270,7 +271,7 @@ impl StructuredCuda {
         let walls = solver.patches.iter().filter(|p| p.condition.kind.is_wall());
         let names = walls.map(|p| p.name.clone()).collect();
         Ok(Self {
-            exchange: ExchangeCuda::new(stream, &solver.exchange, grid.offsets(), len)?,
+            exchange: ExchangeCuda::new(stream, &solver.part.exchange, grid.offsets(), len)?,
             at_boundary: AtBoundary::of(&at_boundary?)?,
             over_cells: OverCells::of(&over_cells?)?,
             setup: stream.upload(&setup_record(solver))?,
@@ -282,18 +283,18 @@ impl StructuredCuda {
             other,
             levels: match solver.config.time {
                 Time::Steady(_) => None,
-                Time::Unsteady(_) => Some([buffer(5 * len)?, buffer(5 * len)?]),
+                Time::Unsteady(_) => Some([buffer(N * len)?, buffer(N * len)?]),
             },
-            r: buffer(5 * len)?,
+            r: buffer(N * len)?,
             tau: buffer(len)?,
             least: buffer(chunks)?,
-            boundary_fluxes: buffer(5 * faces)?,
+            boundary_fluxes: buffer(N * faces)?,
             loads: buffer(6 * faces)?,
-            jacobians: buffer(25 * faces)?,
+            jacobians: buffer(NN * faces)?,
             method,
             fluxes,
             viscous,
-            sums: Sums::new(stream, 5, chunks.min(PARTS), patches)?,
+            sums: Sums::new(stream, N, chunks.min(PARTS), patches)?,
             counts: stream.upload(&counts)?,
             no_counts: stream.upload(&counts)?,
             host_counts: Pinned::zeroed(stream.gpu(), counts.len())?,
@@ -309,12 +310,12 @@ impl Device<StructuredSystem> for StructuredCuda {
     fn upload(&mut self, host: &StructuredSystem) -> Result<(), FlowError> {
         self.tables.conditions = upload_conditions(&self.stream, &conditions(&host.patches))?;
         let states: Vec<&[f64]> = host.blocks.iter().map(|b| &b.w[..]).collect();
-        self.w.copy_from(&self.grid.upload(&states, 5)?.slice())?;
+        self.w.copy_from(&self.grid.upload(&states, N)?.slice())?;
         self.other.copy_from(&self.w.slice())?;
         if let Some(levels) = &mut self.levels {
             for (n, level) in levels.iter_mut().enumerate() {
                 let states: Vec<&[f64]> = host.blocks.iter().map(|b| &b.levels[n][..]).collect();
-                *level = self.grid.upload(&states, 5)?;
+                *level = self.grid.upload(&states, N)?;
             }
         }
         Ok(())

@@ -5,6 +5,7 @@ use super::super::{StructuredSystem, ViscousTerms};
 use super::arguments::{BoundaryCells, FaceDamping, SweepPlane};
 use super::setup::constants;
 use super::{Step, kernel};
+use crate::equations::perfect_gas::{N, NN};
 use crate::gpu::blocks;
 use crate::grid::{FieldLayout, GridCuda};
 use chromaflow::gpu::GpuError;
@@ -96,11 +97,11 @@ impl Sweeps {
             order: stream.upload(&order)?,
             groups: stream.upload(&groups)?,
             planes,
-            factors: DeviceBuffer::zeroed(stream, 25 * dense.len() / 4)?,
+            factors: DeviceBuffer::zeroed(stream, NN * dense.len() / 4)?,
             dense: stream.upload(&dense)?,
             open: grid.upload(&open, 9)?,
             damping: DeviceBuffer::zeroed(stream, 3 * grid.len())?,
-            x: DeviceBuffer::zeroed(stream, 5 * grid.len())?,
+            x: DeviceBuffer::zeroed(stream, N * grid.len())?,
             graphs: Vec::new(),
         })
     }
@@ -163,7 +164,7 @@ impl Sweeps {
         unsafe { launch.enqueue(step.stream)? };
         for sweep in 0..2 * self.count {
             if sweep > 0 {
-                step.exchange.fill(step.stream, &mut self.x, 5, FieldLayout::Components)?;
+                step.exchange.fill(step.stream, &mut self.x, N, FieldLayout::Components)?;
             }
             for n in 0..self.planes.len() {
                 let plane = if sweep % 2 == 1 { self.planes.len() - 1 - n } else { n };

@@ -42,7 +42,7 @@ fn pinched(block: &BlockState) -> bool {
     let without = |axis: usize, at: usize| metrics.area[axis].iter().all(|n| n[at] == 0.0);
     let meets = |axis: usize, high: usize| patch_of[2 * axis + high].contains(&u32::MAX);
     let ends = [0, 1, 2].map(|axis| [meets(axis, 0), meets(axis, 1)]);
-    cells.rows().flat_map(|row| row..row + cells.count[0]).any(|at| {
+    cells.places().any(|at| {
         let cell = cells.cell(at);
         (0..3).any(|axis| {
             let (first, last) = (cell[axis] == 0, cell[axis] + 1 == cells.count[axis] as isize);

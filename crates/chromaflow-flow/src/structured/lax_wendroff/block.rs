@@ -2,6 +2,7 @@
 
 use super::cells::KEPT;
 use super::nodes::SUMS;
+use crate::equations::perfect_gas::State;
 use crate::grid::{Cells, Grid, Metrics, Side};
 use crate::real::LANES;
 
@@ -96,7 +97,7 @@ impl NodeBlock {
     }
 
     /// Conserved variables of the node at `at`.
-    pub(super) fn state(&self, at: usize) -> [f64; 5] {
+    pub(super) fn state(&self, at: usize) -> State {
         let n = self.nodes.len();
         std::array::from_fn(|c| self.q[c * n + at])
     }

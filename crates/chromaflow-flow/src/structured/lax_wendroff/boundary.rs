@@ -4,6 +4,7 @@ use super::block::NodeBlock;
 use super::cells::STEP;
 use super::pointwise::{bounded_state, corner_gradient, corner_mean, face_flux};
 use crate::bc::{Condition, ConditionClass, ConditionKind, condition_class};
+use crate::equations::perfect_gas::{N, State};
 use crate::flux::flux_change;
 use crate::gas::{Gas, Transport, conserved, primitive, temperature, viscosity};
 use crate::grid::{Grid, Side, Window};
@@ -72,8 +73,8 @@ impl NodePatch {
     }
 
     /// The face's state and the flux out through it: only pressure acts on walls.
-    pub(super) fn flux(&self, gas: Gas<f64>, block: &NodeBlock, face: &Face) -> ([f64; 5], [f64; 5]) {
-        let mut q = [0.0; 5];
+    pub(super) fn flux(&self, gas: Gas<f64>, block: &NodeBlock, face: &Face) -> (State, State) {
+        let mut q = [0.0; N];
         for node in face.nodes {
             let state = block.state(block.nodes.inside(node));
             q = std::array::from_fn(|c| q[c] + 0.25 * state[c]);
@@ -101,7 +102,7 @@ impl NodePatch {
             let second = flux_change(gas, &mean, &n, &du).map(|s| scale * s);
             for node in face.nodes {
                 let to = block.sum_at(node);
-                for c in 0..5 {
+                for c in 0..N {
                     block.sums[to + c * points] -= sign * second[c];
                 }
             }
@@ -123,7 +124,7 @@ impl Face {
 }
 
 /// Conserved states of a cell's corners.
-fn corners_of(block: &NodeBlock, cell: [usize; 3]) -> [[f64; 5]; 8] {
+fn corners_of(block: &NodeBlock, cell: [usize; 3]) -> [State; 8] {
     let (at, s) = (block.nodes.inside(cell), block.nodes.stride);
     std::array::from_fn(|b| block.state(at + (b & 1) * s[0] + (b >> 1 & 1) * s[1] + (b >> 2) * s[2]))
 }
@@ -196,7 +197,7 @@ pub(super) fn points(
 
 impl Point {
     /// The node's state with the boundary's part in it, from that of the interior.
-    pub(super) fn state(&self, gas: Gas<f64>, q: &[f64; 5]) -> [f64; 5] {
+    pub(super) fn state(&self, gas: Gas<f64>, q: &State) -> State {
         conserved(gas, &bounded_state(&self.condition, gas, &primitive(gas, q), &self.area, &self.at))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::block::NodeBlock;
 use super::pointwise::{corner_face, corner_gradient, corner_mean};
+use crate::equations::perfect_gas::{N, State};
 use crate::flux::{flux, flux_change, spectral_radius};
 use crate::gas::{Gas, Transport};
 use crate::real::{LANES, LaneKernel, Lanes};
@@ -18,12 +19,12 @@ pub(super) const STEP: usize = 23;
 
 /// Sums of eight corners by the three bits of their place (i, j, k), eight cells at a time.
 #[inline(always)]
-fn corners<V: Lanes>(block: &NodeBlock, at: usize) -> [[V; 5]; 8] {
+fn corners<V: Lanes>(block: &NodeBlock, at: usize) -> [State<V>; 8] {
     let (len, s) = (block.nodes.len(), block.nodes.stride);
-    let mut q = [[V::c(0.0); 5]; 8];
+    let mut q = [[V::c(0.0); N]; 8];
     for (b, q) in q.iter_mut().enumerate() {
         let node = at + (b & 1) * s[0] + (b >> 1 & 1) * s[1] + (b >> 2) * s[2];
-        for c in 0..5 {
+        for c in 0..N {
             q[c] = load(&block.q, c * len + node);
         }
     }
@@ -75,7 +76,7 @@ impl LaneKernel for Balance<'_> {
                 let at = cell0 + i;
                 let q = corners::<V>(block, node0 + i);
                 let mean = corner_mean(gas, &q);
-                let mut sum = [V::c(0.0); 5];
+                let mut sum = [V::c(0.0); N];
                 let mut largest = V::c(1e-300);
                 for axis in 0..3 {
                     if !block.active[axis] {
@@ -90,7 +91,7 @@ impl LaneKernel for Balance<'_> {
                         }
                         let through = flux(gas, &state, &n);
                         let sign = V::c(if high == 1 { 1.0 } else { -1.0 });
-                        for c in 0..5 {
+                        for c in 0..N {
                             sum[c] += sign * through[c];
                         }
                     }
@@ -105,7 +106,7 @@ impl LaneKernel for Balance<'_> {
                 }
                 let step = V::c(courant) * load::<V>(&block.metrics.volume, at) / largest;
                 let count = (ni - i).min(LANES);
-                for c in 0..5 {
+                for c in 0..N {
                     put(out, c * wide + 1 + i, count, sum[c]);
                 }
                 put(out, STEP * wide + 1 + i, count, step);
@@ -149,9 +150,9 @@ impl LaneKernel for Changes<'_> {
                 };
                 let volume = load::<V>(&block.metrics.volume, at);
                 let scale = if carries { dt / volume } else { V::c(1.0) };
-                let mut change = [V::c(0.0); 5];
-                let mut du = [V::c(0.0); 5];
-                for c in 0..5 {
+                let mut change = [V::c(0.0); N];
+                let mut du = [V::c(0.0); N];
+                for c in 0..N {
                     let rate = -load::<V>(kept, c * wide + 1 + i);
                     change[c] = scale * rate;
                     du[c] = dt * rate / volume;
@@ -170,7 +171,7 @@ impl LaneKernel for Changes<'_> {
                     (transport.lift(), middle, corner_gradient(gas, &q, &area, volume))
                 });
                 let count = (ni - i).min(LANES);
-                for c in 0..5 {
+                for c in 0..N {
                     put(kept, c * wide + 1 + i, count, change[c]);
                 }
                 put(kept, STEP * wide + 1 + i, count, dt);
@@ -182,12 +183,12 @@ impl LaneKernel for Changes<'_> {
                     let mut second = flux_change(gas, &mean, &n, &du);
                     if let Some((transport, middle, gradient)) = &viscous {
                         let through = flux_viscous(gas, *transport, middle, gradient, &n);
-                        for c in 0..5 {
+                        for c in 0..N {
                             second[c] -= V::c(2.0) * through[c];
                         }
                     }
-                    for c in 0..5 {
-                        let what = SECOND_ORDER + 5 * axis + c;
+                    for c in 0..N {
+                        let what = SECOND_ORDER + N * axis + c;
                         put(kept, what * wide + 1 + i, count, scale * second[c]);
                     }
                     let radius = spectral_radius(gas, &mean, &n);

@@ -41,13 +41,15 @@ pub use pointwise::{
 use super::config::{Scheme, StructuredConfig};
 use super::{setup, turbulence};
 use crate::config::{Equations, Time};
+use crate::equations::perfect_gas::{N, State};
+use crate::equations::{Equations as _, PerfectGas};
 use crate::flux::Dissipation;
 use crate::gas::{Gas, Transport, mach, primitive};
 use crate::grid::Grid;
 use crate::march::forces::ForceScale;
 use crate::march::{
-    Advanced, BadPlace, CONSERVED, CourantControl, FlowError, Forces, Host, March, Measured, Moment, Part,
-    PartTime, Place, Residuals, System, Times, not_turned,
+    Advanced, BadPlace, CourantControl, FlowError, Forces, Host, March, Measured, Moment, Part, PartTime,
+    Place, Residuals, System, Times, not_turned,
 };
 use crate::parallel;
 use block::NodeBlock;
@@ -89,7 +91,7 @@ pub struct LaxWendroffSystem {
     shared_nodes: SharedNodes,
     levels: Vec<Level>,
     scale: ForceScale,
-    free: [f64; 5],
+    free: State,
     volume: f64,
     /// Forces of the state before the last step.
     forces: Forces,
@@ -270,16 +272,16 @@ impl Host for LaxWendroffSystem {
 impl LaxWendroffSystem {
     /// Squares, summed over the domain, of what the last step changed over its time step, boundary conditions included.
     fn squares(&self) -> Vec<f64> {
-        let mut all = [0.0; 5];
+        let mut all = [0.0; N];
         for block in &self.blocks {
             let [pi, pj, pk] = block.nodes.count;
             let len = block.nodes.len();
-            let mut sums = vec![[0.0; 5]; pj * pk];
+            let mut sums = vec![[0.0; N]; pj * pk];
             parallel::rows(&self.team, pj * pk, 1, &mut sums, |rows, sums| {
                 for (row, sums) in rows.zip(sums) {
                     let place = [0, row % pj, row / pj];
                     let (at, number) = (block.nodes.inside(place), block.number(place));
-                    let steps = &block.sums[block.sum_at(place) + 5 * pi..][..pi];
+                    let steps = &block.sums[block.sum_at(place) + N * pi..][..pi];
                     for (c, sum) in sums.iter_mut().enumerate() {
                         let now = block.q[c * len + at..][..pi].iter().zip(&block.last_good[c * len + at..]);
                         for ((q, old), (dt, volume)) in now.zip(steps.iter().zip(&block.own_volume[number..]))
@@ -309,7 +311,7 @@ impl LaxWendroffSystem {
                     *out = (start..start + pi).find(|&at| {
                         let q = block.state(at);
                         let good =
-                            q.iter().all(|v| v.is_finite()) && q[0] > 0.0 && block.q[5 * len + at] > 0.0;
+                            q.iter().all(|v| v.is_finite()) && q[0] > 0.0 && block.q[N * len + at] > 0.0;
                         !good
                     });
                 }
@@ -331,12 +333,12 @@ impl LaxWendroffSystem {
                 let place = [n % pi, n / pi % pj, n / (pi * pj)];
                 let at = block.nodes.inside(place);
                 let row = [0, place[1], place[2]];
-                let dt = block.sums[block.sum_at(row) + 5 * pi + place[0]];
-                rates.extend((0..5).map(|c| (block.last_good[c * len + at] - block.q[c * len + at]) / dt));
+                let dt = block.sums[block.sum_at(row) + N * pi + place[0]];
+                rates.extend((0..N).map(|c| (block.last_good[c * len + at] - block.q[c * len + at]) / dt));
             }
             volumes.extend(&block.own_volume);
         }
-        Residuals { rates, equations: 5, volumes }
+        Residuals { rates, equations: N, volumes }
     }
 
     /// Block and place of a node by its number in the order of blocks, i fastest.
@@ -360,7 +362,7 @@ impl LaxWendroffSystem {
             at: self.grid.blocks[b].node(node),
             marker: touching.map(|p| p.name.clone()),
             state: self.blocks[b].state(self.blocks[b].nodes.inside(node)).to_vec(),
-            variables: CONSERVED.into(),
+            variables: PerfectGas::CONSERVED.into(),
         }
     }
 }

@@ -13,6 +13,7 @@ use super::boundary::{self, NodePatch, Point};
 use super::cells::{Balance, Changes, KEPT, STEP};
 use super::nodes::{Gather, SUMS};
 use super::shared_nodes::SharedNodes;
+use crate::equations::perfect_gas::N;
 use crate::flux::Dissipation;
 use crate::gas::Gas;
 use crate::grid::{Block, Grid, Metrics};
@@ -153,7 +154,7 @@ impl Level {
             let (before, after) = (point.state(gas, &old), point.state(gas, &new));
             for &(b, at) in &point.copies {
                 let len = self.blocks[b].nodes.len();
-                for c in 0..5 {
+                for c in 0..N {
                     changes[b][c * len + at] = after[c] - before[c];
                 }
             }
@@ -202,13 +203,13 @@ fn take_changes(block: &NodeBlock, kept: &mut [f64], finer: &[f64], shape: crate
     for n in 0..ni * nj * nk {
         let cell = [n % ni, n / ni % nj, n / (ni * nj)];
         let [(i0, wi), (j0, wj), (k0, wk)] = [0, 1, 2].map(|d| along(d, cell[d]));
-        let mut change = [0.0; 5];
+        let mut change = [0.0; N];
         for (k, wk) in wk.iter().enumerate() {
             for (j, wj) in wj.iter().enumerate() {
                 let row = shape.inside([i0, j0 + j, k0 + k]);
                 for (i, wi) in wi.iter().enumerate() {
                     let weight = wi * wj * wk;
-                    for c in 0..5 {
+                    for c in 0..N {
                         change[c] += weight * finer[c * shape.len() + row + i];
                     }
                 }
@@ -216,7 +217,7 @@ fn take_changes(block: &NodeBlock, kept: &mut [f64], finer: &[f64], shape: crate
         }
         let at = block.kept_at(cell);
         let rate = block.metrics.volume[block.cells.inside(cell)] / kept[at + STEP * wide];
-        for c in 0..5 {
+        for c in 0..N {
             kept[at + c * wide] = -rate * change[c];
         }
     }
@@ -226,11 +227,11 @@ fn take_changes(block: &NodeBlock, kept: &mut [f64], finer: &[f64], shape: crate
 fn changes(block: &NodeBlock) -> Vec<f64> {
     let len = block.nodes.len();
     let pi = block.nodes.count[0];
-    let mut out = vec![0.0; 5 * len];
+    let mut out = vec![0.0; N * len];
     for start in block.nodes.rows() {
         let node = block.nodes.cell(start).map(|n| n as usize);
         let (from, number) = (block.sum_at(node), block.number(node));
-        for c in 0..5 {
+        for c in 0..N {
             for i in 0..pi {
                 out[c * len + start + i] = block.sums[from + c * pi + i] / block.volume[number + i];
             }
@@ -264,7 +265,7 @@ fn interpolate(team: &Team, coarse: &NodeBlock, change: &[f64], fine: &mut NodeB
                     continue;
                 }
                 let from = at + a * s[0] + b * s[1] + e * s[2];
-                for c in 0..5 {
+                for c in 0..N {
                     parts[c][i] += weight * change[c * len + from];
                 }
             }

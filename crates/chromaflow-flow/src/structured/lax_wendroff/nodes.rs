@@ -3,6 +3,7 @@
 use super::block::NodeBlock;
 use super::cells::{KEPT, RADII, SECOND_ORDER, STEP};
 use super::pointwise::{smoothing, smoothing_weights};
+use crate::equations::perfect_gas::{N, State};
 use crate::flux::{Dissipation, pressure_switch};
 use crate::real::{LANES, LaneKernel, Lanes};
 use crate::structured::block::load;
@@ -48,10 +49,10 @@ impl LaneKernel for Gather<'_> {
                     let kept = &block.kept[((ck - 1) * nj + cj - 1) * KEPT * wide..][..KEPT * wide];
                     // Cell i - 1 + upper at its place, one behind the zero in front.
                     let slot = i + upper[0];
-                    for c in 0..5 {
+                    for c in 0..N {
                         let mut value = load::<V>(kept, c * wide + slot);
                         for axis in 0..3 {
-                            let second = load::<V>(kept, (SECOND_ORDER + 5 * axis + c) * wide + slot);
+                            let second = load::<V>(kept, (SECOND_ORDER + N * axis + c) * wide + slot);
                             if upper[axis] == 0 {
                                 value += second;
                             } else {
@@ -77,14 +78,14 @@ impl LaneKernel for Gather<'_> {
                         continue;
                     }
                     let (first, s) = (node0 + i - 2 * block.nodes.stride[axis], block.nodes.stride[axis]);
-                    let p = line::<V>(&block.q, 5 * len + first, s);
+                    let p = line::<V>(&block.q, N * len + first, s);
                     let mut switch = [V::c(0.0); 3];
                     for n in 0..3 {
                         switch[n] = pressure_switch(p[n], p[n + 1], p[n + 2]);
                     }
                     let below = smoothing_weights(dissipation, switch[0], switch[1]);
                     let above = smoothing_weights(dissipation, switch[1], switch[2]);
-                    for c in 0..5 {
+                    for c in 0..N {
                         let u = line::<V>(&block.q, c * len + first, s);
                         sum[c] += smoothing(&u, &above, &below, ahead[axis], back[axis]);
                     }
@@ -101,9 +102,9 @@ impl LaneKernel for Gather<'_> {
 
 /// Five nodes of a line, `step` apart.
 #[inline(always)]
-fn line<V: Lanes>(values: &[f64], first: usize, step: usize) -> [V; 5] {
-    let mut out = [V::c(0.0); 5];
-    for n in 0..5 {
+fn line<V: Lanes>(values: &[f64], first: usize, step: usize) -> State<V> {
+    let mut out = [V::c(0.0); N];
+    for n in 0..N {
         out[n] = load(values, first + n * step);
     }
     out

@@ -1,6 +1,8 @@
 //! The state seen from outside, and files.
 
 use super::{LaxWendroffSolver, LaxWendroffSystem};
+use crate::equations::perfect_gas::{N, State};
+use crate::equations::{Equations, PerfectGas};
 use crate::gas::{entropy, primitive};
 use crate::grid::Grid;
 use crate::march::{FlowError, Forces};
@@ -19,21 +21,21 @@ impl LaxWendroffSolver {
     }
 
     /// Conserved variables on the points of [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
-    pub fn state(&self) -> Vec<[f64; 5]> {
+    pub fn state(&self) -> Vec<State> {
         let host = self.synced();
         let planar = host.grid.to_mesh().planar.is_some();
         host.places(planar).into_iter().map(|(b, at)| host.blocks[b].state(at)).collect()
     }
 
     /// Sets all nodes from their coordinates, as conserved variables.
-    pub fn set_state(&mut self, q: impl Fn([f64; 3]) -> [f64; 5]) {
+    pub fn set_state(&mut self, q: impl Fn([f64; 3]) -> State) {
         let host = self.host_to_set();
         for (b, block) in host.blocks.iter_mut().enumerate() {
             let len = block.nodes.len();
             for at in block.nodes.rows().flat_map(|row| row..row + block.nodes.count[0]) {
                 let node = block.nodes.cell(at).map(|n| n as usize);
                 let values = q(host.grid.blocks[b].node(node));
-                for c in 0..5 {
+                for c in 0..N {
                     block.q[c * len + at] = values[c];
                 }
             }
@@ -56,7 +58,7 @@ impl LaxWendroffSolver {
     pub fn entropy_error(&self) -> f64 {
         let host = self.synced();
         let states = host.places(false).into_iter().map(|(b, at)| host.blocks[b].state(at));
-        let off = |q: [f64; 5]| (entropy(host.gas, &primitive(host.gas, &q)) - 1.0).powi(2);
+        let off = |q: State| (entropy(host.gas, &primitive(host.gas, &q)) - 1.0).powi(2);
         let sum: f64 = states.zip(self.nodes()).map(|(q, (_, volume))| off(q) * volume).sum();
         (sum / host.volume).sqrt()
     }
@@ -97,7 +99,7 @@ impl LaxWendroffSolver {
     /// Density, velocity, pressure, mach, temperature, cp, entropy on the points of
     /// [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
     pub fn fields(&self) -> Vec<Field> {
-        let points: Vec<[f64; 5]> = self.state().iter().map(|q| primitive(self.host.gas, q)).collect();
+        let points: Vec<State> = self.state().iter().map(|q| primitive(self.host.gas, q)).collect();
         let host = &self.host;
         crate::structured::output::fields(host.gas, host.free[4], host.config.freestream.mach, &points)
     }
@@ -130,7 +132,7 @@ impl LaxWendroffSolver {
     /// Everything that a run needs to go on, on [`LaxWendroffSolver::restart_places`].
     pub fn restart(&self) -> Restart {
         let mut restart = self.start_restart();
-        restart.fields.push(Field::vector("conserved", 5, self.state().into_flattened()));
+        restart.fields.push(Field::vector("conserved", N, self.state().into_flattened()));
         restart
     }
 
@@ -144,20 +146,20 @@ impl LaxWendroffSolver {
         let host = &self.host;
         let planar = host.grid.to_mesh().planar.is_some();
         let places = host.places(planar);
-        if field.components != 5 || field.values.len() != 5 * places.len() {
-            return Err(fault(format!("has {} values, {} expected", field.values.len(), 5 * places.len())));
+        if field.components != N || field.values.len() != N * places.len() {
+            return Err(fault(format!("has {} values, {} expected", field.values.len(), N * places.len())));
         }
-        let states = field.values.as_chunks::<5>().0;
+        let states = field.values.as_chunks::<N>().0;
         for (node, q) in states.iter().enumerate() {
             let w = primitive(host.gas, q);
-            if !(w.iter().all(|v| v.is_finite()) && w[0] > 0.0 && w[4] > 0.0) {
+            if !PerfectGas::is_admissible(&w) {
                 return Err(fault(format!("has no physical state at node {node}: {q:?}")));
             }
         }
         let host = self.host_to_set();
         for (&(b, at), q) in places.iter().zip(states) {
             let len = host.blocks[b].nodes.len();
-            for c in 0..5 {
+            for c in 0..N {
                 host.blocks[b].q[c * len + at] = q[c];
             }
         }

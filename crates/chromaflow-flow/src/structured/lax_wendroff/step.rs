@@ -5,6 +5,7 @@ use super::block::NodeBlock;
 use super::cells::{Balance, Changes, KEPT, STEP};
 use super::nodes::{Gather, SUMS};
 use super::{LaxWendroffSystem, boundary};
+use crate::equations::perfect_gas::N;
 use crate::gas::primitive;
 use crate::grid::GHOSTS;
 use crate::march::{Coefficients, Forces, Moment, Part, Times};
@@ -47,7 +48,7 @@ impl LaxWendroffSystem {
     /// The changes of the fine grid on the coarse ones.
     fn carry_on(&mut self, courant: f64) {
         let change = |block: &NodeBlock| {
-            let n = 5 * block.nodes.len();
+            let n = N * block.nodes.len();
             block.q[..n].iter().zip(&block.last_good[..n]).map(|(new, old)| new - old).collect::<Vec<f64>>()
         };
         let mut changes: Vec<Vec<f64>> = self.blocks.iter().map(change).collect();
@@ -89,7 +90,7 @@ impl LaxWendroffSystem {
             for face in faces {
                 let (w, flux) = patch.flux(gas, block, &face);
                 let at = block.kept_at(face.cell);
-                for c in 0..5 {
+                for c in 0..N {
                     block.kept[at + c * wide] += flux[c];
                 }
                 let push = w[4] - self.scale.pressure;
@@ -151,13 +152,13 @@ impl LaxWendroffSystem {
     /// New states of all nodes, then of those on the boundary.
     fn update(&mut self) {
         for block in &mut self.blocks {
-            let ([pi, pj, _], n) = (block.nodes.count, 5 * block.nodes.len());
+            let ([pi, pj, _], n) = (block.nodes.count, N * block.nodes.len());
             let mut q = std::mem::take(&mut block.q);
             let me = &*block;
             each_row(&self.team, me.nodes, &mut q[..n], |row, parts| {
                 let place = [0, row % pj, row / pj];
                 let (from, volumes) = (me.sum_at(place), &me.volume[me.number(place)..]);
-                let steps = &me.sums[from + 5 * pi..][..pi];
+                let steps = &me.sums[from + N * pi..][..pi];
                 for (c, q) in parts.iter_mut().enumerate() {
                     let sums = me.sums[from + c * pi..][..pi].iter().zip(steps);
                     for ((q, (sum, dt)), volume) in q.iter_mut().zip(sums).zip(volumes) {
@@ -178,7 +179,7 @@ impl LaxWendroffSystem {
             for &(b, at) in &point.copies {
                 let block = &mut self.blocks[b];
                 let len = block.nodes.len();
-                for c in 0..5 {
+                for c in 0..N {
                     block.q[c * len + at] = q[c];
                 }
             }
@@ -191,7 +192,7 @@ impl LaxWendroffSystem {
         let gas = self.gas;
         for block in &mut self.blocks {
             let nodes = block.nodes;
-            let (states, pressure) = block.q.split_at_mut(5 * nodes.len());
+            let (states, pressure) = block.q.split_at_mut(N * nodes.len());
             let (width, rows) = (nodes.stride[1], nodes.len() / nodes.stride[1]);
             let edge = GHOSTS..GHOSTS + nodes.count[0];
             parallel::rows(&self.team, rows, width, &mut pressure[..rows * width], |rows, out| {

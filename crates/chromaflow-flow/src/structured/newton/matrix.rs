@@ -4,13 +4,16 @@ use super::super::block::BlockState;
 use super::super::boundary::PatchState;
 use super::super::residual::Physics;
 use crate::config::Implicit;
-use crate::flux::{RoeFix, flux_jacobian, roe_absolute};
+use crate::equations::Equations;
+use crate::equations::perfect_gas::{N, NN, State, StateBlock};
+use crate::flux::RoeFix;
 use crate::grid::Exchange;
 use crate::jacobian::Stored;
 use crate::march::FlowError;
 use crate::march::linear::plan_options;
 use crate::march::turn_columns;
 use crate::mesh::periodic::Matrix;
+use crate::on_grid::{NONE, rows_around};
 use crate::parallel;
 use crate::viscous::{mean_velocity_and_temperature, molecular, thin_layer_blocks, with_eddies};
 use chromaflow::order::Plan;
@@ -38,8 +41,6 @@ impl Place {
     }
 }
 
-/// No neighbor: a boundary, or an axis that the grid lacks.
-pub(super) const NONE: u32 = u32::MAX;
 /// A neighbor that the matrix leaves out: its face counts, its column does not.
 pub(super) const APART: u32 = NONE - 1;
 
@@ -64,21 +65,13 @@ impl GridRows {
     pub fn new(blocks: &[BlockState], exchange: &Exchange, implicit: &Implicit) -> Result<Self, FlowError> {
         let failed = |e: &dyn std::fmt::Display| FlowError::Linear(e.to_string());
         let mut places = Vec::new();
-        // The number of each cell, ghosts beyond interfaces included: exact, as numbers of cells fit f64.
-        let mut numbers: Vec<Vec<f64>> = Vec::new();
         for (b, block) in blocks.iter().enumerate() {
-            let [ni, nj, nk] = block.cells.count;
-            let mut own = vec![-1.0; block.cells.len()];
-            for n in 0..ni * nj * nk {
-                let cell = [n % ni, n / ni % nj, n / (ni * nj)];
-                let at = block.cells.inside(cell);
-                own[at] = places.len() as f64;
-                places.push(Place { block: b as u32, at: at as u32, cell: cell.map(|c| c as u32) });
-            }
-            numbers.push(own);
+            places.extend(block.cells.places().map(|at| {
+                let cell = block.cells.cell(at).map(|c| c as u32);
+                Place { block: b as u32, at: at as u32, cell }
+            }));
         }
-        let mut fields: Vec<&mut [f64]> = numbers.iter_mut().map(|n| &mut n[..]).collect();
-        exchange.fill(&mut fields, 1);
+        let numbers = rows_around(blocks.iter().map(|b| b.cells), exchange, 0);
         let beyond = |place: &Place, side: usize| {
             let (block, axis) = (&blocks[place.block as usize], side / 2);
             if !block.active[axis] {
@@ -86,7 +79,7 @@ impl GridRows {
             }
             let (at, step) = (place.at as usize, block.cells.stride[axis]);
             let number = numbers[place.block as usize][if side % 2 == 1 { at + step } else { at - step }];
-            (number >= 0.0).then_some(number as u32)
+            (number != NONE).then_some(number)
         };
         let is_apart = |place: &Place, side: usize| {
             let block = &blocks[place.block as usize];
@@ -147,7 +140,7 @@ impl GridRows {
     }
 
     /// Primitive states in the order of rows.
-    pub fn states<'a>(&'a self, blocks: &'a [BlockState]) -> impl Iterator<Item = [f64; 5]> + 'a {
+    pub fn states<'a>(&'a self, blocks: &'a [BlockState]) -> impl Iterator<Item = State> + 'a {
         self.places.iter().map(|place| blocks[place.block as usize].state(place.at as usize))
     }
 
@@ -157,10 +150,10 @@ impl GridRows {
         team: &Team,
         blocks: &[BlockState],
         out: &mut [f64],
-        f: impl Fn(usize, [f64; 5], &mut [f64; 5]) + Sync,
+        f: impl Fn(usize, State, &mut State) + Sync,
     ) {
-        parallel::rows(team, self.places.len(), 5, out, |rows, out| {
-            for (row, out) in rows.zip(out.as_chunks_mut::<5>().0) {
+        parallel::rows(team, self.places.len(), N, out, |rows, out| {
+            for (row, out) in rows.zip(out.as_chunks_mut::<N>().0) {
                 let place = &self.places[row];
                 let block = &blocks[place.block as usize];
                 let (at, ni) = (place.residual(block), block.cells.count[0]);
@@ -171,10 +164,10 @@ impl GridRows {
 
     /// Puts -x in the place of the residual.
     pub fn put_update(&self, x: &[f64], blocks: &mut [BlockState]) {
-        for (place, x) in self.places.iter().zip(x.as_chunks::<5>().0) {
+        for (place, x) in self.places.iter().zip(x.as_chunks::<N>().0) {
             let block = &mut blocks[place.block as usize];
             let (at, ni) = (place.residual(block), block.cells.count[0]);
-            for c in 0..5 {
+            for c in 0..N {
                 block.r[at + c * ni] = -x[c];
             }
         }
@@ -215,14 +208,14 @@ impl GridRows {
         diag: &mut [f64],
     ) {
         let row_ptr = self.pattern.row_ptr();
-        parallel::positions(team, row_ptr, (25, off), (25, diag), |rows, off, diag| {
+        parallel::positions(team, row_ptr, (NN, off), (NN, diag), |rows, off, diag| {
             off.fill(T::narrow(0.0));
             let first = row_ptr[rows.start] as usize;
-            for (row, diag) in rows.zip(diag.as_chunks_mut::<25>().0) {
+            for (row, diag) in rows.zip(diag.as_chunks_mut::<NN>().0) {
                 let place = &self.places[row];
                 let block = &blocks[place.block as usize];
-                *diag = [0.0; 25];
-                (0..5).for_each(|c| diag[6 * c] = pseudo_time[row]);
+                *diag = [0.0; NN];
+                (0..N).for_each(|c| diag[(N + 1) * c] = pseudo_time[row]);
                 for side in 0..6 {
                     let position = self.positions[row][side];
                     if position == NONE {
@@ -234,7 +227,7 @@ impl GridRows {
                         continue;
                     }
                     let other = self.by_its_own(place, side, block, other);
-                    let at = 25 * (position as usize - first);
+                    let at = NN * (position as usize - first);
                     for (entry, value) in off[at..at + 25].iter_mut().zip(other) {
                         *entry = T::narrow(entry.wide() + value);
                     }
@@ -255,12 +248,12 @@ fn patch_number(block: &BlockState, place: &Place, side: usize) -> Option<u32> {
 impl GridRows {
     /// The derivative by the state beyond a face, by that state as its own row has it: in other axes where sides are turned.
     #[inline]
-    fn by_its_own(&self, place: &Place, side: usize, block: &BlockState, mut by: [f64; 25]) -> [f64; 25] {
+    fn by_its_own(&self, place: &Place, side: usize, block: &BlockState, mut by: StateBlock) -> StateBlock {
         let Some(turns) = self.turns.get(place.block as usize) else { return by };
         let (at, step) = (place.at as usize, block.cells.stride[side / 2]);
         let turn = turns[if side % 2 == 1 { at + step } else { at - step }];
         if let Some(matrix) = usize::from(turn).checked_sub(1).map(|number| &self.matrices[number]) {
-            turn_columns(&mut by, 5, matrix);
+            turn_columns(&mut by, N, matrix);
         }
         by
     }
@@ -273,7 +266,7 @@ fn add_boundary(
     block: &BlockState,
     place: &Place,
     side: usize,
-    diag: &mut [f64; 25],
+    diag: &mut StateBlock,
 ) {
     let number = patch_number(block, place, side);
     let Some(patch) = number.and_then(|number| patches.get(number as usize)) else { return };
@@ -289,21 +282,19 @@ fn face_blocks(
     block: &BlockState,
     at: usize,
     side: usize,
-    diag: &mut [f64; 25],
-) -> [f64; 25] {
+    diag: &mut StateBlock,
+) -> StateBlock {
     let (gas, axis, step) = (physics.gas, side / 2, block.cells.stride[side / 2]);
     let (beyond, face, sign) =
         if side % 2 == 1 { (at + step, at + step, 1.0) } else { (at - step, at, -1.0) };
     let n: [f64; 3] = std::array::from_fn(|c| sign * block.open[axis][c][face]);
     let (own, other) = (block.state(at), block.state(beyond));
-    let [acoustic, convective] = [physics.fix.acoustic, physics.fix.convective].map(|fix| fix.max(0.1));
-    let fix = RoeFix { acoustic, convective, ..physics.fix };
-    let absolute = roe_absolute(gas, &own, &other, &n, fix);
-    let [by_own, by_other] = [&own, &other].map(|w| flux_jacobian(gas, w, &n));
-    let mut off = [0.0; 25];
-    for e in 0..25 {
-        diag[e] += 0.5 * (by_own[e] + absolute[e]);
-        off[e] = 0.5 * (by_other[e] - absolute[e]);
+    let mut equations = physics.equations();
+    let RoeFix { acoustic, convective, .. } = &mut equations.fix;
+    (*acoustic, *convective) = (acoustic.max(0.1), convective.max(0.1));
+    let (by_own, mut off) = equations.upwind_jacobians(&own, &other, &n);
+    for (entry, by) in diag.iter_mut().zip(by_own) {
+        *entry += by;
     }
     if let Some(transport) = physics.transport {
         let volume = 0.5 * (block.metrics.volume[at] + block.metrics.volume[beyond]);
@@ -315,7 +306,7 @@ fn face_blocks(
         }
         let weight = n.map(|n| n / volume);
         let (by_own, by_other) = thin_layer_blocks(gas, &diffusing, &middle, &own, &other, &weight, &n);
-        for e in 0..25 {
+        for e in 0..NN {
             diag[e] -= by_own[e];
             off[e] -= by_other[e];
         }

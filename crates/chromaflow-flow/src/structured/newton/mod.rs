@@ -8,15 +8,16 @@ mod tests;
 
 use super::StructuredSystem;
 use super::block::{BlockState, each_row};
-use super::over_ranks::{Over, norm};
+use super::over_ranks::norm;
 use super::turbulence::{self, GridTurbulence};
 use super::{Physics, residual};
 use crate::config::{Implicit, NewtonKrylov};
+use crate::equations::perfect_gas::{N, State};
 use crate::gas::{conserved, primitive};
-use crate::grid::Exchange;
 use crate::march::linear::LinearSolver;
 use crate::march::newton::{self, LEAST_SHARE, NewtonStep};
 use crate::march::{FlowError, Host, Moment};
+use crate::on_grid::GridPart;
 use crate::real::Dual;
 use beside::{Along, Beside};
 use chromaflow::dist::{Links, Share};
@@ -43,13 +44,13 @@ impl GridNewton {
     pub(super) fn new(
         team: &Arc<Team>,
         blocks: &[BlockState],
-        (exchange, over): (&Exchange, Option<&Over>),
+        part: &GridPart,
         options: NewtonKrylov,
         turbulence: Option<GridTurbulence>,
     ) -> Result<Self, FlowError> {
         let mut spatial = blocks.iter().any(|block| block.active == [true; 3]);
-        if let Some(over) = over {
-            spatial = over.ranks.share.largest(f32::from(u8::from(spatial))) > 0.0;
+        if let Some(share) = part.share() {
+            spatial = share.largest(f32::from(u8::from(spatial))) > 0.0;
         }
         let fill = FILL[usize::from(spatial)];
         let implicit = Implicit {
@@ -58,11 +59,11 @@ impl GridNewton {
             ..Implicit::default()
         };
         // Over ranks each block alone, whatever rank has it: steps do not depend on the number of ranks.
-        let rows = match over {
-            None => GridRows::new(blocks, exchange, &implicit)?,
-            Some(_) => GridRows::new(blocks, &exchange.within_blocks(), &implicit)?,
+        let rows = match &part.over {
+            None => GridRows::new(blocks, &part.exchange, &implicit)?,
+            Some(_) => GridRows::new(blocks, &part.exchange.within_blocks(), &implicit)?,
         };
-        let jacobian = rows.matrix(5, &implicit)?;
+        let jacobian = rows.matrix(N, &implicit)?;
         let linear = LinearSolver::new(team, &rows.batches, &jacobian, &implicit)?;
         let beside = turbulence.map(|model| Beside::new(team, &rows, &implicit, model)).transpose()?;
         Ok(Self { options, rows, jacobian, linear, beside })
@@ -90,7 +91,7 @@ struct GridStep<'a> {
 
 /// Each row's five entries over its weight.
 fn weigh(weights: &[f64], residual: &mut [f64]) {
-    for (row, weight) in residual.as_chunks_mut::<5>().0.iter_mut().zip(weights) {
+    for (row, weight) in residual.as_chunks_mut::<N>().0.iter_mut().zip(weights) {
         for r in row {
             *r /= weight;
         }
@@ -110,10 +111,10 @@ impl GridStep<'_> {
             each_row(&team, cells, &mut block.w, |line, w| {
                 let start = cells.inside([0, line % nj, line / nj]);
                 for i in 0..ni {
-                    let row = 5 * rows[line * ni + i] as usize;
+                    let row = N * rows[line * ni + i] as usize;
                     let q = conserved(gas, &std::array::from_fn(|c| state[c * len + start + i]));
                     let new = primitive(gas, &std::array::from_fn(|c| q[c] + h * v[row + c]));
-                    for c in 0..5 {
+                    for c in 0..N {
                         w[c][i] = new[c];
                     }
                 }
@@ -142,15 +143,15 @@ impl GridStep<'_> {
             return;
         };
         let (gas, team) = (system.physics.gas, Arc::clone(&system.team));
-        for (place, v) in newton.rows.places.iter().zip(own.as_chunks::<5>().0) {
+        for (place, v) in newton.rows.places.iter().zip(own.as_chunks::<N>().0) {
             let (b, at) = (place.block as usize, place.at as usize);
             let (len, way) = (system.blocks[b].cells.len(), &mut along.ways[b]);
             let q = conserved(gas, &std::array::from_fn(|c| way.state[c * len + at]));
             let w = primitive(gas.lift(), &std::array::from_fn(|c| Dual { v: q[c], d: [v[c]] }));
-            (0..5).for_each(|c| way.w[c * len + at] = w[c].d[0]);
+            (0..N).for_each(|c| way.w[c * len + at] = w[c].d[0]);
         }
         let physics: Physics = system.physics;
-        let state = (&mut system.blocks[..], &system.exchange);
+        let state = (&mut system.blocks[..], &system.part.exchange);
         turbulence::direct(&team, &physics, model, &system.patches, state, &mut along.ways, h);
         system.fill_ghosts();
         system.flow_residual(at.bdf);
@@ -186,8 +187,8 @@ impl NewtonStep for GridStep<'_> {
         let (base, times) = (&self.residual, &self.pseudo_time);
         let (y, of_changes) = y.split_at_mut(self.residual.len());
         self.newton.rows.each_residual(&team, &self.system.blocks, y, |row, moved, y| {
-            for c in 0..5 {
-                y[c] = (moved[c] - base[5 * row + c]) / h + times[row] * v[5 * row + c];
+            for c in 0..N {
+                y[c] = (moved[c] - base[N * row + c]) / h + times[row] * v[N * row + c];
             }
         });
         weigh(&self.weights, y);
@@ -204,7 +205,7 @@ impl NewtonStep for GridStep<'_> {
             linear.precondition(jacobian, &r[..n], &mut z[..n]);
         } else {
             let weighted: Vec<f64> =
-                r[..n].iter().enumerate().map(|(i, r)| r * self.weights[i / 5]).collect();
+                r[..n].iter().enumerate().map(|(i, r)| r * self.weights[i / N]).collect();
             linear.precondition(jacobian, &weighted, &mut z[..n]);
         }
         if let (Some(along), Some(beside)) = (&self.along, beside) {
@@ -237,7 +238,7 @@ impl StructuredSystem {
         if let Some(beside) = beside {
             beside.assemble(&team, &self.physics, rows, (&self.blocks, &self.patches), at);
         }
-        let mut b = vec![0.0; 5 * pseudo_time.len()];
+        let mut b = vec![0.0; N * pseudo_time.len()];
         rows.each_residual(&team, &self.blocks, &mut b, |_, r, b| b.copy_from_slice(&r));
         if let (false, Some(beside)) = (at.together, &mut *beside) {
             let mut x = vec![0.0; b.len()];
@@ -252,7 +253,7 @@ impl StructuredSystem {
             factored = beside.factor();
         }
         self.all_regular(factored.map_err(|row| rows.cell(row)))?;
-        let squares = |q: [f64; 5]| q.iter().map(|q| q * q).sum::<f64>();
+        let squares = |q: State| q.iter().map(|q| q * q).sum::<f64>();
         let states = rows.states(&self.blocks).map(|w| squares(conserved(gas, &w)));
         let size = match &share {
             None => states.sum::<f64>().sqrt(),

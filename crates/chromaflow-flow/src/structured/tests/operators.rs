@@ -214,7 +214,7 @@ fn is_solved(
     let dq = vectors(block);
     let change = along(&faces(system, axes, share, smoothing), &free, &q, &dq);
     let tau = |at: usize, i: usize| block.dt[i] / block.metrics.volume[at];
-    let cells = block.cells.rows().flat_map(|row| row..row + block.cells.count[0]);
+    let cells = block.cells.places();
     let mut worst = (0.0_f64, 0.0_f64);
     for (i, at) in cells.enumerate() {
         for r in 0..5 {
@@ -365,8 +365,8 @@ fn sweeps_solve_the_differenced_residual() {
                 let what = format!("{equations:?}, grid {g}, axis {axis}");
                 let wanted = (share, Smoothing::Block, 1e-7);
                 is_solved(&mut solver, &[0, 1, 2], wanted, &what, |system| {
-                    let StructuredSystem { team, physics, patches, ssor, blocks, exchange, .. } = system;
-                    ssor.solve(team, physics, share, (100, 1.0), patches, blocks, exchange);
+                    let StructuredSystem { team, physics, patches, ssor, blocks, part, .. } = system;
+                    ssor.solve(team, physics, share, (100, 1.0), patches, blocks, &part.exchange);
                 });
             }
         }

@@ -239,7 +239,7 @@ fn bad_states_are_told_by_their_place() {
     let last = case.grid.blocks.len() - 1;
     let spoil = move |solver: &mut StructuredSolver| {
         let host = solver.host_to_set();
-        let own = (0..host.blocks.len()).find(|&block| host.block_number(block) == last);
+        let own = (0..host.blocks.len()).find(|&block| host.part.number(block) == last);
         if let Some(block) = own.map(|own| &mut host.blocks[own]) {
             let at = block.cells.inside([1, 0, 1]);
             block.w[at] = f64::NAN;

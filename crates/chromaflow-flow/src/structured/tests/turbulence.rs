@@ -31,7 +31,7 @@ pub(super) fn rates_of(solver: &mut StructuredSolver, v: usize) -> Vec<f64> {
     solver.rates();
     let nb = solver.coupled_unknowns().len();
     let of = |block: &BlockState| {
-        let rates = block.places().zip(block.turbulence_residual(v, nb));
+        let rates = block.cells.places().zip(block.turbulence_residual(v, nb));
         rates.map(|(at, r)| r / block.metrics.volume[at]).collect::<Vec<_>>()
     };
     solver.synced_mut().blocks.iter().flat_map(of).collect()

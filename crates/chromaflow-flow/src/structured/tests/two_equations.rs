@@ -269,21 +269,29 @@ fn derivatives_along_directions_are_those_of_differences() {
         let bases: Vec<BlockState> = host.blocks.clone();
         for (way, block) in ways.iter_mut().zip(&bases) {
             let len = block.cells.len();
-            for at in block.places() {
+            for at in block.cells.places() {
                 let x = std::array::from_fn(|c| block.metrics.center[c][at]);
                 (0..5).for_each(|c| way.w[c * len + at] = 0.1 * wave(x, c));
                 (0..2).for_each(|v| way.turbulence[v * len + at] = block.turbulence(v, at) * wave(x, 5 + v));
             }
         }
         let h = 1e-6;
-        direct(&team, &physics, turbulence, &host.patches, (&mut host.blocks, &host.exchange), &mut ways, h);
+        direct(
+            &team,
+            &physics,
+            turbulence,
+            &host.patches,
+            (&mut host.blocks, &host.part.exchange),
+            &mut ways,
+            h,
+        );
         let eddies: Vec<Vec<f64>> = host.blocks.iter().map(|b| b.eddies.viscosity.clone()).collect();
         derivative(&team, &physics, turbulence, &host.patches, &mut host.blocks, &ways, None);
         let found: Vec<Vec<f64>> = host.blocks.iter().map(|b| b.eddies.r.clone()).collect();
         let moved = [-h, h].map(|step| {
             for ((block, way), base) in host.blocks.iter_mut().zip(&ways).zip(&bases) {
                 let len = block.cells.len();
-                for at in base.places() {
+                for at in base.cells.places() {
                     (0..5).for_each(|c| {
                         block.w[c * len + at] = base.w[c * len + at] + step * way.w[c * len + at];
                     });
@@ -314,7 +322,7 @@ fn derivatives_along_directions_are_those_of_differences() {
                 }
             }
             let largest = eddies[b].iter().fold(0.0f64, |m, e| m.max(e.abs()));
-            for at in base.places() {
+            for at in base.cells.places() {
                 let end = moved[1][b].1[at];
                 assert!(
                     (eddies[b][at] - end).abs() < 1e-9 * largest,
@@ -339,7 +347,7 @@ fn the_matrix_is_that_of_the_residual() {
     for block in &host.blocks {
         let links = Links::new(&host.physics, turbulence, &host.patches, block);
         let cells = block.cells;
-        for (number, at) in block.places().enumerate() {
+        for (number, at) in block.cells.places().enumerate() {
             let cell = cells.cell(at).map(|c| c as usize);
             let slope = links.slope(number);
             let (mut sum, mut inside) =

@@ -3,12 +3,12 @@
 
 use super::super::block::BlockState;
 use super::super::boundary::PatchState;
-use super::super::ghost_states::ghost_states;
 use super::super::residual::Physics;
 use super::ghosts::{Values, beyond, places};
 use super::k_omega::{scatter, through_boundary};
 use super::lanes::{Along, Cells, Numbers};
 use super::{GridTurbulence, MOST, Model, fill_interfaces};
+use crate::equations::perfect_gas::{N, State, ghost_states};
 use crate::march::Bdf;
 use crate::ranks::BlockExchange;
 use crate::real::{Dual, Real};
@@ -70,7 +70,7 @@ struct Moving<'a>(&'a BlockState, &'a Way);
 impl Values for Moving<'_> {
     type T = D;
 
-    fn state(&self, at: usize) -> [D; 5] {
+    fn state(&self, at: usize) -> State<D> {
         let Self(block, way) = self;
         std::array::from_fn(|c| {
             let place = c * block.cells.len() + at;
@@ -88,7 +88,7 @@ impl Values for Moving<'_> {
 }
 
 /// States beyond a patch, the nearer ghost first.
-fn states_beyond(physics: &Physics, patch: &PatchState, block: &BlockState, way: &Way) -> Vec<[[D; 5]; 2]> {
+fn states_beyond(physics: &Physics, patch: &PatchState, block: &BlockState, way: &Way) -> Vec<[State<D>; 2]> {
     let (moving, condition) = (Moving(block, way), patch.condition.lift());
     let of = |(at, x): &(usize, [f64; 3])| {
         let [first, _] = places(patch, block, *at);
@@ -107,10 +107,10 @@ fn states_beyond(physics: &Physics, patch: &PatchState, block: &BlockState, way:
 }
 
 /// Keeps derivatives at the ghosts beyond a patch.
-fn keep<const N: usize>(patch: &PatchState, block: &BlockState, found: Vec<[[D; N]; 2]>, slopes: &mut [f64]) {
+fn keep<const W: usize>(patch: &PatchState, block: &BlockState, found: Vec<[[D; W]; 2]>, slopes: &mut [f64]) {
     for ((at, _), ghosts) in patch.wide.iter().zip(found) {
         for (place, ghost) in places(patch, block, *at).into_iter().zip(ghosts) {
-            for c in 0..N {
+            for c in 0..W {
                 slopes[c * block.cells.len() + place] = ghost[c].d[0];
             }
         }
@@ -135,7 +135,7 @@ pub(in crate::structured) fn direct(
             keep(patch, block, found, &mut way.w);
         }
         let mut states: Vec<&mut [f64]> = ways.iter_mut().map(|way| &mut way.w[..]).collect();
-        exchange.fill_states(&mut states, 5);
+        exchange.fill_states(&mut states, N);
     }
     for _ in 0..2 {
         for patch in patches {
@@ -179,7 +179,7 @@ pub(in crate::structured) fn derivative(
             let add = |at: usize, leaves: D| r[at] += leaves.d[0];
             through_boundary(physics, (model, turbulence), patch, block, &Moving(block, way), add);
         }
-        for (number, at) in block.places().enumerate() {
+        for (number, at) in block.cells.places().enumerate() {
             let slope = bdf.map_or(0.0, |bdf| block.turbulence_time_slope(turbulence, bdf, at));
             let place = block.turbulence_residual_at(number, MOST);
             for v in 0..MOST {

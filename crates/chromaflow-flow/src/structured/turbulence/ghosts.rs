@@ -5,6 +5,7 @@ use super::super::boundary::PatchState;
 use super::super::residual::Physics;
 use super::{GridTurbulence, MOST, Model};
 use crate::bc::{ConditionClass, condition_class};
+use crate::equations::perfect_gas::State;
 use crate::gas::{temperature, viscosity};
 use crate::grid::Side;
 use crate::real::Real;
@@ -14,7 +15,7 @@ use crate::turbulence::k_omega::{KOmega, k_omega_wall};
 pub(super) trait Values {
     type T: Real;
     /// rho, u, v, w and p.
-    fn state(&self, at: usize) -> [Self::T; 5];
+    fn state(&self, at: usize) -> State<Self::T>;
     /// nut, or k and omega.
     fn turbulence(&self, at: usize) -> [Self::T; MOST];
 }
@@ -25,7 +26,7 @@ pub(super) struct Own<'a>(pub &'a BlockState, pub usize);
 impl Values for Own<'_> {
     type T = f64;
 
-    fn state(&self, at: usize) -> [f64; 5] {
+    fn state(&self, at: usize) -> State {
         self.0.state(at)
     }
 
@@ -36,7 +37,7 @@ impl Values for Own<'_> {
 
 /// Molecular viscosity over rho_inf a_inf and the grid's length unit.
 #[inline(always)]
-pub(super) fn molecular<T: Real>(physics: &Physics, w: &[T; 5]) -> T {
+pub(super) fn molecular<T: Real>(physics: &Physics, w: &State<T>) -> T {
     let Some(transport) = &physics.transport else { return T::c(0.0) };
     let transport = transport.lift();
     transport.scale * viscosity(transport, temperature(physics.gas.lift(), w))
@@ -51,7 +52,7 @@ pub(super) fn wall_omega<V: Values>(
     [at, beyond]: [usize; 2],
 ) -> V::T {
     let [own, ghost] = [at, beyond].map(|place| values.state(place));
-    let w: [V::T; 5] = std::array::from_fn(|c| V::T::c(0.5) * (own[c] + ghost[c]));
+    let w: State<V::T> = std::array::from_fn(|c| V::T::c(0.5) * (own[c] + ghost[c]));
     // Beyond edges that of the cell before.
     let (cell, count) = (block.cells.cell(at), block.cells.count);
     let near = std::array::from_fn(|d| cell[d].clamp(0, count[d] as isize - 1) as usize);

@@ -6,6 +6,7 @@ use super::super::config::ViscousTerms;
 use super::super::residual::Physics;
 use super::{GridTurbulence, MOST, kappa};
 use crate::coupled::skew_of_positive;
+use crate::equations::perfect_gas::{N, State};
 use crate::gas::{Transport, temperature, viscosity};
 use crate::limiter::extrapolate;
 use crate::parallel;
@@ -151,9 +152,9 @@ impl<K: Kind> Cells<'_, K> {
     }
 
     #[inline(always)]
-    fn state<V: Lanes>(&self, at: usize) -> [K::Of<V>; 5] {
-        let (len, mut w) = (self.block.cells.len(), [K::Of::<V>::c(0.0); 5]);
-        for c in 0..5 {
+    fn state<V: Lanes>(&self, at: usize) -> State<K::Of<V>> {
+        let (len, mut w) = (self.block.cells.len(), [K::Of::<V>::c(0.0); N]);
+        for c in 0..N {
             w[c] = K::load(self.numbers.w, self.slopes.w, c * len + at);
         }
         w
@@ -196,7 +197,7 @@ impl<K: Kind> Cells<'_, K> {
             }
             let (s, area) = (self.block.cells.stride[axis], self.areas::<V>(axis, at));
             let (before, after) = (self.state::<V>(at - s), self.state::<V>(at + s));
-            for i in 0..5 {
+            for i in 0..N {
                 let change = if i < 3 {
                     after[1 + i] - before[1 + i]
                 } else {

@@ -238,7 +238,7 @@ impl StructuredSystem {
         let Some(turbulence) = self.physics.turbulence else { return Vec::new() };
         let squares = |block: &BlockState, v: usize| {
             let (len, r) = (block.cells.len(), block.turbulence_residual(v, turbulence.unknowns()));
-            let of = block.places().zip(r).map(|(at, r)| {
+            let of = block.cells.places().zip(r).map(|(at, r)| {
                 let r = r / turbulence.weight(v, block.eddies.values[v * len + at]);
                 r * r / block.metrics.volume[at]
             });
@@ -257,7 +257,7 @@ impl StructuredSystem {
             faces.map(|(d, face)| block.metrics.face(d, face).iter().map(|n| n * n).sum::<f64>().sqrt()).sum()
         };
         let square = |block: &BlockState| {
-            let of = block.places().map(|at| surface(block, at).powi(2) / block.metrics.volume[at]);
+            let of = block.cells.places().map(|at| surface(block, at).powi(2) / block.metrics.volume[at]);
             of.sum::<f64>()
         };
         let rate = (self.blocks[blocks].iter().map(square).sum::<f64>() / self.volume).sqrt();
@@ -267,12 +267,6 @@ impl StructuredSystem {
 }
 
 impl BlockState {
-    /// Places of the block's own cells, i fastest.
-    pub fn places(&self) -> impl Iterator<Item = usize> + use<> {
-        let ni = self.cells.count[0];
-        self.cells.rows().flat_map(move |row| row..row + ni)
-    }
-
     /// The number of a cell of the block's own.
     pub fn number(&self, [i, j, k]: [usize; 3]) -> usize {
         let [ni, nj, _] = self.cells.count;
@@ -290,7 +284,7 @@ impl BlockState {
         number / ni * nb * ni + number % ni
     }
 
-    /// Residuals, or updates, of one of `nb` unknowns in the order of [`Self::places`].
+    /// Residuals, or updates, of one of `nb` unknowns in the order of [`Cells::places`](crate::grid::Cells::places).
     pub fn turbulence_residual(&self, v: usize, nb: usize) -> impl Iterator<Item = f64> {
         let ni = self.cells.count[0];
         self.eddies.r.chunks_exact(ni).skip(v).step_by(nb).flatten().copied()
@@ -311,7 +305,7 @@ impl BlockState {
     /// Adds the change in time to the residual.
     fn add_turbulence_rate(&mut self, turbulence: GridTurbulence, bdf: Bdf) {
         let ([_, last, before], nb, len) = (bdf.factors(), turbulence.unknowns(), self.cells.len());
-        for (number, at) in self.places().enumerate() {
+        for (number, at) in self.cells.places().enumerate() {
             let densities = self.earlier_densities(turbulence, at);
             for v in 0..nb {
                 let earlier = [0, 1].map(|l: usize| self.eddies.levels[l][v * len + at]);
@@ -329,7 +323,7 @@ impl BlockState {
 
     /// Takes the update, of models without negative values cut so that a part of each is left. The numbers of cells cut, and of cells out of range.
     pub fn update_turbulence(&mut self, turbulence: GridTurbulence) -> [usize; 2] {
-        let (places, len, nb) = (self.places(), self.cells.len(), turbulence.unknowns());
+        let (places, len, nb) = (self.cells.places(), self.cells.len(), turbulence.unknowns());
         self.eddies.last_good.copy_from_slice(&self.eddies.values);
         let (mut cut, mut bad) = (0, 0);
         for (number, at) in places.enumerate() {

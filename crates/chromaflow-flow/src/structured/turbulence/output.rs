@@ -5,6 +5,7 @@ use super::super::boundary::PatchState;
 use super::super::{StructuredSolver, StructuredSystem};
 use super::super::start::near_walls;
 use super::{MOST, Model};
+use crate::equations::perfect_gas::{N, State};
 use crate::gas::{temperature, viscosity};
 use crate::march::{FlowError, Host, Order, Spread};
 use crate::mesh::Mesh;
@@ -66,7 +67,7 @@ const ENDINGS: [&str; 3] = ["", "_last", "_before"];
 
 /// A face of a wall without slip: friction of the fluid on it per area, over the dynamic pressure; y u_tau / nu of the first cell's center; the
 /// face's area.
-type WallFace = [f64; 5];
+type WallFace = State;
 
 impl PatchState {
     /// Whether turbulence ends at it.
@@ -109,7 +110,7 @@ impl StructuredSystem {
 
     /// Of turbulent flow, on points of these states: the model's unknowns, distance from walls, eddy viscosity over the gas's own and over rho_inf a_inf and the
     /// grid's length unit; friction and y+ of walls without slip, means over the faces around a point.
-    pub(in crate::structured) fn turbulence_fields(&mut self, points: &[[f64; 5]]) -> Vec<Field> {
+    pub(in crate::structured) fn turbulence_fields(&mut self, points: &[State]) -> Vec<Field> {
         let (Some(turbulence), Some(transport)) = (self.physics.turbulence, self.physics.transport) else {
             return Vec::new();
         };
@@ -119,7 +120,7 @@ impl StructuredSystem {
             turbulence,
             &self.patches,
             &mut self.blocks,
-            &self.exchange,
+            &self.part.exchange,
         );
         let names = turbulence.names();
         let all: Vec<[f64; MOST + 1]> = self.on_points(|block, at| {
@@ -167,7 +168,7 @@ impl StructuredSystem {
     fn turbulence_of_cells(&self, v: usize, level: Option<usize>) -> Vec<f64> {
         let of = |block: &BlockState| {
             let values = level.map_or(&block.eddies.values, |level| &block.eddies.levels[level]);
-            block.places().map(|at| values[v * block.cells.len() + at]).collect::<Vec<_>>()
+            block.cells.places().map(|at| values[v * block.cells.len() + at]).collect::<Vec<_>>()
         };
         self.blocks.iter().flat_map(of).collect()
     }
@@ -176,7 +177,7 @@ impl StructuredSystem {
         let levels = if self.config.unsteady().is_some() { ENDINGS.len() } else { 1 };
         for (v, name) in self.unknowns().iter().enumerate() {
             for (n, ending) in ENDINGS[..levels].iter().enumerate() {
-                let values = self.of_all_cells(1, self.turbulence_of_cells(v, n.checked_sub(1)));
+                let values = self.part.gather(1, self.turbulence_of_cells(v, n.checked_sub(1))).into_owned();
                 restart.fields.push(Field::scalar(&format!("{name}{ending}"), values));
             }
         }
@@ -195,20 +196,16 @@ impl StructuredSystem {
         if names.iter().any(|name| restart.field(name).is_none()) {
             return Ok(Vec::new());
         }
-        let expected = self.cells();
         let mut found = Vec::new();
         for ending in &ENDINGS[..levels] {
             for (v, name) in names.iter().enumerate() {
                 let name = format!("{name}{ending}");
-                let fault = |problem: String| FlowError::Restart { field: name.clone(), problem };
-                let field = restart.field(&name).ok_or_else(|| fault("is missing".to_owned()))?;
-                if field.components != 1 || field.values.len() != expected {
-                    return Err(fault(format!("has {} values, {expected} expected", field.values.len())));
+                let values = self.part.field(restart, &name, 1)?;
+                if let Some(cell) = values.iter().position(|value| !turbulence.is_good(v, *value)) {
+                    let problem = format!("is out of its range at cell {cell}");
+                    return Err(FlowError::Restart { field: name, problem });
                 }
-                if let Some(cell) = field.values.iter().position(|value| !turbulence.is_good(v, *value)) {
-                    return Err(fault(format!("is out of its range at cell {cell}")));
-                }
-                found.push(field.values.clone());
+                found.push(values.to_vec());
             }
         }
         Ok(found)
@@ -226,7 +223,7 @@ impl StructuredSystem {
     fn take_turbulence(&mut self, v: usize, values: &[f64], level: Option<usize>) {
         let mut values = values.iter();
         for block in &mut self.blocks {
-            let (places, len, eddies) = (block.places(), block.cells.len(), &mut block.eddies);
+            let (places, len, eddies) = (block.cells.places(), block.cells.len(), &mut block.eddies);
             let to = level.map_or(&mut eddies.values, |level| &mut eddies.levels[level]);
             for (at, value) in places.zip(values.by_ref()) {
                 to[v * len + at] = *value;
@@ -240,7 +237,7 @@ impl StructuredSystem {
 
 /// Friction and y+ on the nodes of the grid's mesh.
 fn wall_fields(mesh: &Mesh, walls: &[(String, Vec<WallFace>)]) -> [Field; 2] {
-    let mut sums = vec![[0.0; 5]; mesh.nodes.len()];
+    let mut sums = vec![[0.0; N]; mesh.nodes.len()];
     for marker in &mesh.markers {
         // Quadrilaterals of a marker come patch by patch.
         let faces = walls.iter().filter(|(name, _)| *name == marker.name).flat_map(|(_, faces)| faces);
@@ -252,7 +249,7 @@ fn wall_fields(mesh: &Mesh, walls: &[(String, Vec<WallFace>)]) -> [Field; 2] {
             }
         }
     }
-    let mean = |sum: &[f64; 5]| sum.map(|s| s / sum[4].max(1.0));
+    let mean = |sum: &State| sum.map(|s| s / sum[4].max(1.0));
     let friction = sums.iter().map(mean).flat_map(|[x, y, z, ..]| [x, y, z]).collect();
     let heights = sums.iter().map(mean).map(|sum| sum[3]).collect();
     [Field::vector("skin_friction", 3, friction), Field::scalar("y_plus", heights)]

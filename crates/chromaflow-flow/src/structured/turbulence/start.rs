@@ -128,7 +128,7 @@ pub(in crate::structured) fn start(
         eddies.distance = walls.nearest[first..first + count].iter().map(|near| near.distance).collect();
         eddies.production = production.get(first..first + count).unwrap_or_default().to_vec();
         if let Some(layer) = &layer {
-            for (at, distance) in block.places().zip(&eddies.distance) {
+            for (at, distance) in block.cells.places().zip(&eddies.distance) {
                 let values = layer.at(*distance);
                 (0..MOST).for_each(|v| eddies.values[v * len + at] = values[v]);
             }

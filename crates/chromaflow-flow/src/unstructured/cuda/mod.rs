@@ -22,6 +22,7 @@ use super::flow::AT_HAND;
 use super::{FlowSolver, FlowSystem};
 use crate::config::{FlowConfig, Nonlinear, Time};
 use crate::coupled::{CoupledSystemCuda, sources_of};
+use crate::equations::perfect_gas::N;
 use crate::flux::LayerFix;
 use crate::gpu::{
     BoundaryCuda, Clock, Diffusion, JacobianCuda, LeastSquaresCuda, MARKS, MeshCuda, Params, ResidualCuda,
@@ -183,7 +184,7 @@ fn kernels_of(solver: &FlowSystem, multiprocessors: usize) -> Vec<KernelSource> 
     let [rows, largest_batch] = solver.share().map_or([solver.dual.nodes(), largest], of_ranks);
     let over_ranks = solver.share().is_some();
     let shape = Shape { rows, largest_batch, multiprocessors, over_ranks };
-    let (linear, chunk) = LinearCuda::kernel_sources(implicit, 5, true, &shape);
+    let (linear, chunk) = LinearCuda::kernel_sources(implicit, N, true, &shape);
     let (storage, diffusion) = (Storage::from(implicit.policy), Diffusion::of(config));
     let mut all = vec![crate::jacobian::cuda::source_of(storage, implicit.jacobian, diffusion, chunk)];
     all.extend(crate::gpu::kernels_of(config));
@@ -208,13 +209,13 @@ impl FlowCuda {
         let walls = WallFaces::new(stream, solver)?;
         let norm_blocks = blocks(n, 256).min(4 * stream.gpu().facts().multiprocessors);
         let of_walls = dual.patches.iter().zip(&solver.boundaries).filter(|(_, data)| data.kind.is_wall());
-        let sums = Sums::new(stream, 5, norm_blocks, of_walls.map(|(patch, _)| (patch.nodes.len(), true)))?;
+        let sums = Sums::new(stream, N, norm_blocks, of_walls.map(|(patch, _)| (patch.nodes.len(), true)))?;
         let mut counts = [0; Count::Number as usize];
         counts[Count::BadResidual as usize] = u32::MAX;
         counts[Count::BadState as usize] = u32::MAX;
         // What is largest comes first: a device that is too small says so at once.
         let batches = &solver.plan.batches;
-        let linear = LinearCuda::new(stream, &dual.pattern, 5, batches, &config.implicit, true, share)?;
+        let linear = LinearCuda::new(stream, &dual.pattern, N, batches, &config.implicit, true, share)?;
         Ok(Self {
             mesh: MeshCuda::new(stream, dual, &solver.mapping, &solver.moments)?,
             boundary: BoundaryCuda::new(stream, dual, &solver.boundaries, solver.over.as_ref())?,
@@ -243,13 +244,13 @@ impl FlowCuda {
             kernels: Kernels::of(&stream.gpu().module(&kernel_source())?)?,
             config: config.clone(),
             planar: solver.planar,
-            q: buffer(5 * n)?,
-            last_good: buffer(5 * n)?,
+            q: buffer(N * n)?,
+            last_good: buffer(N * n)?,
             cfl_shares: buffer(n)?,
             nodes: stream.upload(&records)?,
             levels: match config.time {
                 Time::Steady(_) => None,
-                Time::Unsteady(_) => Some([buffer(5 * n)?, buffer(5 * n)?]),
+                Time::Unsteady(_) => Some([buffer(N * n)?, buffer(N * n)?]),
             },
             source: None,
             fixed: upload_wall_nodes(stream, &solver.fixed)?,
@@ -257,11 +258,11 @@ impl FlowCuda {
             law_nodes: solver.laws[0].len(),
             held: stream.upload(&[])?,
             gradients: buffer(if with_gradients { 16 * n } else { 0 })?,
-            limits: buffer(if second_order && is_node_wise(config.space.limiter) { 5 * n } else { 0 })?,
-            fluxes: buffer(5 * edges)?,
-            residual: buffer(5 * n)?,
+            limits: buffer(if second_order && is_node_wise(config.space.limiter) { N * n } else { 0 })?,
+            fluxes: buffer(N * edges)?,
+            residual: buffer(N * n)?,
             friction: buffer(4 * solver.friction.len())?,
-            update: buffer(5 * n)?,
+            update: buffer(N * n)?,
             linear: Some(linear),
             newton: match config.implicit.nonlinear {
                 Nonlinear::DefectCorrection => None,

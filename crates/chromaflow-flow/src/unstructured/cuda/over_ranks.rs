@@ -2,6 +2,7 @@
 
 use super::{Count, FlowCuda};
 use crate::coupled::CoupledSystemCuda;
+use crate::equations::perfect_gas::N;
 use crate::march::{Advanced, FlowError};
 use crate::unstructured::{FlowSolver, FlowSystem};
 use chromaflow::dist::Links;
@@ -52,7 +53,7 @@ impl FlowCuda {
     /// Ghosts get their owners' states: all that passes between two residuals.
     pub(super) fn exchange_states(&self) -> Result<(), GpuError> {
         let Some(share) = &self.share else { return Ok(()) };
-        share.exchange(5, &self.q.slice())?;
+        share.exchange(N, &self.q.slice())?;
         // Not from q: a state that was given in primitive variables differs from them by rounding.
         share.exchange(8, &self.nodes.slice())?;
         self.coupled.iter().try_for_each(CoupledSystemCuda::exchange)
@@ -60,7 +61,7 @@ impl FlowCuda {
 
     /// Makes a residual of a vector, where there are ranks.
     pub(super) fn clear_ghosts(&self, values: &DeviceBuffer<f64>) -> Result<(), GpuError> {
-        self.share.as_ref().map_or(Ok(()), |share| share.clear(5, &values.slice()))
+        self.share.as_ref().map_or(Ok(()), |share| share.clear(N, &values.slice()))
     }
 
     /// Norms and forces become those of all ranks; the first row with a bad residual comes back, over ranks by its number in the whole

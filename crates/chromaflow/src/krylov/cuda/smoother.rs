@@ -6,7 +6,7 @@ use crate::relax::{Direction, LinesCuda, MulticolorCuda, SolveOptions};
 use crate::sparse::cuda::{BlockMatrixCuda, InPlace};
 use chromaflow_device::cuda::DeviceBuffer;
 
-/// A point- or line-implicit relaxation. Twin: [`Smoother`](crate::krylov::Smoother).
+/// A point- or line-implicit relaxation. Twin: [`Smoother`](crate::relax::Smoother).
 pub enum SmootherCuda {
     /// Gauss-Seidel by colors, or Jacobi.
     Points(Box<MulticolorCuda>),

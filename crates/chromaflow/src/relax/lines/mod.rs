@@ -10,129 +10,73 @@ mod tests;
 
 pub(super) use table::{LineTable, Run, starts};
 
-use super::diagonal::FactorReport;
-use super::solve::{Engine, Update};
-use super::{RelaxError, RelaxOptions, SolveOptions, SolveReport};
-use crate::dist::Share;
+use super::smoother::{Smoother, Update};
+use super::{RelaxError, RelaxOptions};
 use crate::order::RowBatches;
-use crate::sparse::{BlockPattern, Jacobian};
+use crate::sparse::BlockPattern;
 use chromaflow_device::Team;
 use std::sync::Arc;
 
-/// Multicolor line relaxation of A x = (T + O) x = b, T the blocks on the diagonal and between neighbors of a line:
-///
-/// `x_c <- T_c^-1 (b_c - O_c x)` for the lines of one batch (color) c after the other, with the latest values of the others.
-///
-/// Each T is factored once, without pivoting between blocks,
-///
-/// ```text
-/// B_i = D_i - A_i F_{i-1}      E_i = B_i^-1 A_i      F_i = B_i^-1 C_i
-/// ```
-///
-/// with A and C its blocks below and above the diagonal; a sweep then takes
-///
-/// ```text
-/// z_i = B_i^-1 (b_i - O_i x)      y_i = z_i - E_i y_{i-1}      x_i = y_i - F_i x_{i+1}
-/// ```
-///
-/// so that all but two products a row are done for many rows at once. Lines of one row are the rows of [`Multicolor`](super::Multicolor).
-/// A block between rows of a line that are not neighbors in it belongs to O and multiplies values from before the line's update.
-///
-/// **Precision**: as [`Multicolor`](super::Multicolor) has it; the factors B in f64, E and F in the precision of x.
-///
-/// **Outcome**: [`SolveReport`]; a block B that has no inverse ends in `Breakdown`.
-///
-/// **Source**: Mavriplis, *Multigrid strategies for viscous flow solvers on anisotropic unstructured meshes* (J. Comput. Phys. 145,
-/// 1998); the elimination: Golub, Van Loan, *Matrix Computations* (2013), section 4.5.1.
-///
-/// ```
-/// use chromaflow::relax::{LineRelaxation, SolveOptions};
-/// use chromaflow::{BlockPattern, Jacobian, RowBatches};
-/// use chromaflow_device::Team;
-/// use std::sync::Arc;
-/// // -x_{i-1} + 2 x_i - x_{i+1} = 0 with x = 1 beyond the right end is one line, which one sweep solves for.
-/// let pattern = Arc::new(BlockPattern::new(3, vec![0, 1, 3, 4], vec![1, 0, 2, 1])?);
-/// let mut a = Jacobian::zeroed(pattern.clone(), 1, chromaflow::Policy::D)?;
-/// a.diag.fill(2.0);
-/// if let chromaflow::OffDiagonal::F64(off) = &mut a.off {
-///     off.fill(-1.0);
-/// }
-/// let batches = RowBatches::single(3).of_lines(vec![0, 3]);
-/// let mut lines = LineRelaxation::new(Arc::new(Team::new(1)), pattern, 1, &batches, Default::default())?;
-/// lines.factor(&a)?;
-/// let mut x = [0.0; 3];
-/// lines.solve(&a, &[0.0, 0.0, 1.0], &mut x, &SolveOptions::sweeps(1))?;
-/// assert!(x.iter().zip([0.25, 0.5, 0.75]).all(|(x, exact)| (x - exact as f64).abs() < 1e-15));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub struct LineRelaxation {
-    engine: Engine,
-}
-
-impl LineRelaxation {
-    /// Sets up for matrices with off-diagonal blocks of size `nb` on `pattern`, whose rows stand in the order of `batches`
-    /// ([`Plan::of_lines`](crate::order::Plan::of_lines)).
+impl Smoother {
+    /// Multicolor line relaxation of A x = (T + O) x = b, T the blocks on the diagonal and between neighbors of a line:
+    ///
+    /// `x_c <- T_c^-1 (b_c - O_c x)` for the lines of one batch (color) c after the other, with the latest values of the others.
+    ///
+    /// Each T is factored once, without pivoting between blocks,
+    ///
+    /// ```text
+    /// B_i = D_i - A_i F_{i-1}      E_i = B_i^-1 A_i      F_i = B_i^-1 C_i
+    /// ```
+    ///
+    /// with A and C its blocks below and above the diagonal; a sweep then takes
+    ///
+    /// ```text
+    /// z_i = B_i^-1 (b_i - O_i x)      y_i = z_i - E_i y_{i-1}      x_i = y_i - F_i x_{i+1}
+    /// ```
+    ///
+    /// so that all but two products a row are done for many rows at once. Lines of one row are the rows of [`Smoother::multicolor`].
+    /// A block between rows of a line that are not neighbors in it belongs to O and multiplies values from before the line's update.
+    ///
+    /// **Precision**: the factors B in f64, E and F in the precision of x.
+    ///
+    /// **Outcome**: a block B that has no inverse ends in `Breakdown`.
+    ///
+    /// **Source**: Mavriplis, *Multigrid strategies for viscous flow solvers on anisotropic unstructured meshes* (J. Comput. Phys. 145,
+    /// 1998); the elimination: Golub, Van Loan, *Matrix Computations* (2013), section 4.5.1.
+    ///
+    /// ```
+    /// use chromaflow::relax::{Smoother, SolveOptions};
+    /// use chromaflow::{BlockPattern, Jacobian, RowBatches};
+    /// use chromaflow_device::Team;
+    /// use std::sync::Arc;
+    /// // -x_{i-1} + 2 x_i - x_{i+1} = 0 with x = 1 beyond the right end is one line, which one sweep solves for.
+    /// let pattern = Arc::new(BlockPattern::new(3, vec![0, 1, 3, 4], vec![1, 0, 2, 1])?);
+    /// let mut a = Jacobian::zeroed(pattern.clone(), 1, chromaflow::Policy::D)?;
+    /// a.diag.fill(2.0);
+    /// if let chromaflow::OffDiagonal::F64(off) = &mut a.off {
+    ///     off.fill(-1.0);
+    /// }
+    /// let batches = RowBatches::single(3).of_lines(vec![0, 3]);
+    /// let mut lines = Smoother::lines(Arc::new(Team::new(1)), pattern, 1, &batches, Default::default())?;
+    /// lines.factor(&a)?;
+    /// let mut x = [0.0; 3];
+    /// lines.solve(&a, &[0.0, 0.0, 1.0], &mut x, &SolveOptions::sweeps(1))?;
+    /// assert!(x.iter().zip([0.25, 0.5, 0.75]).all(|(x, exact)| (x - exact as f64).abs() < 1e-15));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// The rows of `pattern` stand in the order of `batches` ([`Plan::of_lines`](crate::order::Plan::of_lines)).
     ///
     /// # Errors
     /// [`RelaxError`] when the batches do not cover the rows, a row has a block in a column of another line of its batch, the
     /// block size lies outside 1..=128 or the machine lacks the instruction set asked for.
-    pub fn new(
+    pub fn lines(
         team: Arc<Team>,
         pattern: impl Into<Arc<BlockPattern>>,
         nb: usize,
         batches: &RowBatches,
         options: RelaxOptions,
     ) -> Result<Self, RelaxError> {
-        let pattern = pattern.into();
-        let engine = Engine::new(team, Arc::clone(&pattern), nb, batches, Update::Lines, options)?;
-        Ok(Self { engine })
-    }
-
-    /// For the rows of a rank: sweeps are those of one rank alone, bit for bit ([`Multicolor::over`](super::Multicolor::over)), over lines each
-    /// of which one rank owns.
-    ///
-    /// # Errors
-    /// [`RelaxError::Rows`] for a share of other rows, [`RelaxError::CutLine`] for a line that several ranks own rows of.
-    pub fn over(mut self, share: &Arc<Share>) -> Result<Self, RelaxError> {
-        self.engine.divide(share)?;
-        Ok(self)
-    }
-
-    /// Factors the lines into memory of its own: call it after every change of the matrix.
-    ///
-    /// # Errors
-    /// [`RelaxError::OtherMatrix`] when the matrix does not fit. Blocks B that cannot be factored are reported, not errors.
-    pub fn factor(&mut self, jac: &Jacobian) -> Result<FactorReport, RelaxError> {
-        self.engine.factor(jac)
-    }
-
-    /// The same with the factors B in the place of the diagonal blocks: see
-    /// [`Multicolor::factor_in_place`](super::Multicolor::factor_in_place).
-    ///
-    /// # Errors
-    /// As [`LineRelaxation::factor`].
-    pub fn factor_in_place(&mut self, jac: &mut Jacobian) -> Result<FactorReport, RelaxError> {
-        self.engine.factor_in_place(jac)
-    }
-
-    /// Relaxes A x = b.
-    ///
-    /// **Shapes**: `b`, `x`: `[rows, nb]`.
-    ///
-    /// # Errors
-    /// [`RelaxError`] on misuse; numerical failure is an outcome.
-    pub fn solve(
-        &mut self,
-        jac: &Jacobian,
-        b: &[f64],
-        x: &mut [f64],
-        options: &SolveOptions,
-    ) -> Result<SolveReport, RelaxError> {
-        self.engine.solve(jac, None, b, x, options)
-    }
-
-    /// Bytes of E and F.
-    pub fn bytes(&self) -> usize {
-        self.engine.coupling_bytes()
+        Self::new(team, pattern.into(), nb, batches, Update::Lines, options)
     }
 }

@@ -1,8 +1,7 @@
 //! Line relaxation against the method on dense rows.
 
-use super::LineRelaxation;
 use crate::order::{Lines, Plan, PlanOptions};
-use crate::relax::{DiagonalForm, Direction, Guess, Multicolor, RelaxError, RelaxOptions, SolveOptions};
+use crate::relax::{DiagonalForm, Direction, Guess, RelaxError, RelaxOptions, Smoother, SolveOptions};
 use crate::{BlockPattern, Jacobian, OffDiagonal, Outcome, Policy, RowBatches};
 use chromaflow_device::Team;
 use chromaflow_testkit as testkit;
@@ -111,10 +110,10 @@ fn testkit_dense(jac: &Jacobian) -> Vec<f64> {
     a
 }
 
-fn relaxation(system: &System, threads: usize, diagonal: DiagonalForm) -> LineRelaxation {
+fn relaxation(system: &System, threads: usize, diagonal: DiagonalForm) -> Smoother {
     let (team, options) = (Arc::new(Team::new(threads)), RelaxOptions { diagonal, isa: None });
     let (pattern, nb) = (Arc::clone(system.jac.pattern()), system.jac.nb());
-    let mut lines = LineRelaxation::new(team, pattern, nb, &system.batches, options).unwrap();
+    let mut lines = Smoother::lines(team, pattern, nb, &system.batches, options).unwrap();
     assert_eq!(lines.factor(&system.jac).unwrap().singular, 0);
     lines
 }
@@ -208,7 +207,7 @@ fn lines_solve_for_strong_couplings() {
     let by_lines = left(lines.solve(&system.jac, &system.b, &mut x, &options).unwrap());
     let points = RowBatches::new((0..=(nx * ny) as u32).collect());
     let mut points =
-        Multicolor::new(Arc::new(Team::new(1)), all, 1, &points, RelaxOptions::default()).unwrap();
+        Smoother::multicolor(Arc::new(Team::new(1)), all, 1, &points, RelaxOptions::default()).unwrap();
     points.factor(&system.jac).unwrap();
     let options = SolveOptions { sweeps: 100, ..options };
     let by_points = left(points.solve(&system.jac, &system.b, &mut x, &options).unwrap());
@@ -237,7 +236,6 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(refused.unwrap_err(), RelaxError::NotFactored);
     let rows = pattern.rows();
     let together = RowBatches::single(rows).of_lines(system.batches.lines().unwrap().to_vec());
-    let refused =
-        LineRelaxation::new(Arc::new(Team::new(1)), pattern, nb, &together, RelaxOptions::default());
+    let refused = Smoother::lines(Arc::new(Team::new(1)), pattern, nb, &together, RelaxOptions::default());
     assert!(matches!(refused.map(|_| ()), Err(RelaxError::Dependent { batch: 0, .. })));
 }

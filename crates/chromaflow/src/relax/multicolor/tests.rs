@@ -1,8 +1,6 @@
 use super::reference::Dense;
 use crate::gallery::Case;
-use crate::relax::{
-    DiagonalForm, Direction, Guess, Jacobi, Multicolor, RelaxError, RelaxOptions, SolveOptions,
-};
+use crate::relax::{DiagonalForm, Direction, Guess, RelaxError, RelaxOptions, Smoother, SolveOptions};
 use crate::sparse::HalfScale;
 use crate::{BlockPattern, Jacobian, OffDiagonal, Outcome, Policy, RowBatches};
 use chromaflow_device::{Buffer, Isa, Team};
@@ -43,10 +41,10 @@ fn case(name: &str, policy: Policy) -> System {
     System { jac, batches, b, guess }
 }
 
-fn relaxation(system: &System, threads: usize, options: RelaxOptions) -> Multicolor {
+fn relaxation(system: &System, threads: usize, options: RelaxOptions) -> Smoother {
     let team = Arc::new(Team::new(threads));
     let (pattern, nb) = (Arc::clone(system.jac.pattern()), system.jac.nb());
-    let mut mc = Multicolor::new(team, pattern, nb, &system.batches, options).unwrap();
+    let mut mc = Smoother::multicolor(team, pattern, nb, &system.batches, options).unwrap();
     let report = mc.factor(&system.jac).unwrap();
     assert_eq!((report.pivoted, report.singular), (0, 0));
     mc
@@ -275,7 +273,7 @@ fn bad_diagonal_blocks_are_reported() {
         let team = Arc::new(Team::new(threads));
         let pattern = Arc::clone(system.jac.pattern());
         let setup = RelaxOptions { diagonal, isa: None };
-        let mut mc = Multicolor::new(team, pattern, 3, &system.batches, setup).unwrap();
+        let mut mc = Smoother::multicolor(team, pattern, 3, &system.batches, setup).unwrap();
         let mut x = system.guess.clone();
         let missing = mc.solve(&system.jac, &system.b, &mut x, &SolveOptions::default());
         assert_eq!(missing.unwrap_err(), RelaxError::NotFactored);
@@ -302,7 +300,7 @@ fn factors_may_take_the_place_of_the_blocks() {
     for diagonal in [DiagonalForm::Lu, DiagonalForm::Inverse] {
         let team = Arc::new(Team::new(2));
         let setup = RelaxOptions { diagonal, isa: None };
-        let mut mc = Multicolor::new(team, Arc::clone(&pattern), 5, &system.batches, setup).unwrap();
+        let mut mc = Smoother::multicolor(team, Arc::clone(&pattern), 5, &system.batches, setup).unwrap();
         let kept = system.jac.diag.clone();
         mc.factor_in_place(&mut system.jac).unwrap();
         let mut y = system.guess.clone();
@@ -373,8 +371,14 @@ fn misuse_is_named() {
     let team = Arc::new(Team::new(1));
     let new = |batches: Vec<u32>, nb| {
         let pattern = Arc::clone(system.jac.pattern());
-        Multicolor::new(Arc::clone(&team), pattern, nb, &RowBatches::new(batches), RelaxOptions::default())
-            .err()
+        Smoother::multicolor(
+            Arc::clone(&team),
+            pattern,
+            nb,
+            &RowBatches::new(batches),
+            RelaxOptions::default(),
+        )
+        .err()
     };
     assert_eq!(new(vec![0, 1, 27], 2), Some(RelaxError::Dependent { row: 1, col: 2, batch: 1 }));
     assert_eq!(new(vec![0, 26], 2), Some(RelaxError::Rows { found: 26, rows: 27 }));
@@ -398,7 +402,8 @@ fn jacobi_is_the_reference_without_latest_values() {
         let pattern = Arc::clone(system.jac.pattern());
         for threads in [1, 3] {
             let team = Arc::new(Team::new(threads));
-            let mut jacobi = Jacobi::new(team, Arc::clone(&pattern), 5, RelaxOptions::default()).unwrap();
+            let mut jacobi =
+                Smoother::jacobi(team, Arc::clone(&pattern), 5, RelaxOptions::default()).unwrap();
             jacobi.factor(&system.jac).unwrap();
             let mut x = system.guess.clone();
             let options = SolveOptions { guess: Guess::Given, damping: 0.6, ..SolveOptions::sweeps(3) };

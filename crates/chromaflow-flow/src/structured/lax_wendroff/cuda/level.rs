@@ -5,6 +5,7 @@ use super::super::multigrid::Level;
 use super::arguments::{FinerChanges, Inject, Interpolate};
 use super::tables::{Parts, Tables};
 use super::{KEPT, Kernels, Work};
+use crate::equations::perfect_gas::N;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, Read, Stream, Watch};
 use chromaflow_device::kernel_arguments;
@@ -66,10 +67,10 @@ impl CoarseLevel {
             inject: nodes.kernel("inject")?,
             interpolate: nodes.kernel("interpolate")?,
             factors: stream.upload(&factors)?,
-            q: buffer(5 * len)?,
+            q: buffer(N * len)?,
             kept: buffer(KEPT * len)?,
-            dropped: buffer(5 * faces)?,
-            change: buffer(5 * len)?,
+            dropped: buffer(N * faces)?,
+            change: buffer(N * len)?,
             tables,
         })
     }

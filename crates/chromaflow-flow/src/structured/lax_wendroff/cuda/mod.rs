@@ -20,6 +20,7 @@ mod tests;
 use super::boundary::NodePatch;
 use super::{LaxWendroffSolver, LaxWendroffSystem};
 use crate::config::Time;
+use crate::equations::perfect_gas::N;
 use crate::gpu::{AddParts, Clock, MARKS, Sums, blocks, source};
 use crate::grid::{CHUNK, Reduction};
 use crate::march::forces::Walls;
@@ -281,10 +282,10 @@ impl LaxWendroffCuda {
             unsteady,
             steps: buffer(len)?,
             kept: buffer(KEPT * len)?,
-            dropped: buffer(5 * faces)?,
-            fluxes: buffer(5 * faces)?,
+            dropped: buffer(N * faces)?,
+            fluxes: buffer(N * faces)?,
             loads: buffer(6 * faces)?,
-            sums: Sums::new(stream, 5, chunks.min(PARTS), patches)?,
+            sums: Sums::new(stream, N, chunks.min(PARTS), patches)?,
             first_bad: stream.upload(&[u32::MAX])?,
             none_bad: stream.upload(&[u32::MAX])?,
             host_bad: Pinned::zeroed(stream.gpu(), 1)?,

@@ -83,13 +83,13 @@ pub(crate) fn kernel_sources(nb: usize, storage: Storage) -> Vec<KernelSource> {
 ///
 /// `x_c <- T_c^-1 (b_c - O_c x)` for the lines of one batch (color) c after the other.
 ///
-/// **Precision**: as [`LineRelaxation`](crate::relax::LineRelaxation); B is inverted and applied in f64, E and F are kept in the
+/// **Precision**: as [`Smoother::lines`](crate::relax::Smoother::lines); B is inverted and applied in f64, E and F are kept in the
 /// precision of x. In policy `dsh` they are those of blocks before they are rounded to f16.
 ///
 /// **Results** are the same bits on every run.
 ///
 /// **Launch shape**: three launches a batch, each dependent on the one before: the rows of lines, the lines (as many as fit a warp, an
-/// entry of x a lane), the rows that stand alone. Over ranks without kernels that pass rows, so many for the border and for the rest. **Twin**: [`LineRelaxation`](crate::relax::LineRelaxation).
+/// entry of x a lane), the rows that stand alone. Over ranks without kernels that pass rows, so many for the border and for the rest. **Twin**: [`Smoother::lines`](crate::relax::Smoother::lines).
 pub struct LinesCuda {
     /// Sweeps over rows, of each color by [`Color`].
     points: MulticolorCuda,

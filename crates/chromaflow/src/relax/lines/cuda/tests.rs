@@ -3,7 +3,7 @@
 use super::LinesCuda;
 use crate::gpu::{DeviceJacobian, GpuError, Scaling, Storage, test_stream};
 use crate::relax::lines::tests::{System, system};
-use crate::relax::{Direction, Guess, LineRelaxation, RelaxOptions, SolveOptions};
+use crate::relax::{Direction, Guess, RelaxOptions, Smoother, SolveOptions};
 use crate::{BlockPattern, Outcome, Policy, RowBatches};
 use chromaflow_device::Team;
 use chromaflow_device::cuda::Stream;
@@ -19,7 +19,7 @@ fn seed() -> u64 {
 fn by_twin(system: &System, options: &SolveOptions) -> Vec<f64> {
     let (pattern, nb) = (Arc::clone(system.jac.pattern()), system.jac.nb());
     let team = Arc::new(Team::new(1));
-    let mut twin = LineRelaxation::new(team, pattern, nb, &system.batches, RelaxOptions::default()).unwrap();
+    let mut twin = Smoother::lines(team, pattern, nb, &system.batches, RelaxOptions::default()).unwrap();
     assert_eq!(twin.factor(&system.jac).unwrap().singular, 0);
     let mut x = system.guess.clone();
     twin.solve(&system.jac, &system.b, &mut x, options).unwrap();

@@ -31,12 +31,12 @@ use std::sync::Arc;
 /// The pattern is analyzed once ([`Self::new`]), values are brought into the kernels' layout as often as they change
 /// ([`Self::factor`]), and each solve is one graph launch between the import of b and the export of x.
 ///
-/// **Precision**: as [`Multicolor`](crate::relax::Multicolor); D is inverted in f64 and applied in f64.
+/// **Precision**: as [`Smoother::multicolor`](crate::relax::Smoother::multicolor); D is inverted in f64 and applied in f64.
 ///
 /// **Results** are the same bits on every run. They depend on the tile (sums of a row are added in another order), not
 /// on the number of multiprocessors at work.
 ///
-/// **Launch shape**: one launch a batch, each dependent on the one before, of the kernels of the matrix. **Twin**: [`Multicolor`](crate::relax::Multicolor).
+/// **Launch shape**: one launch a batch, each dependent on the one before, of the kernels of the matrix. **Twin**: [`Smoother::multicolor`](crate::relax::Smoother::multicolor).
 ///
 /// **Source**: Zubair et al. (2016), Walden et al. (2019), Algorithms 2 and 3.
 pub struct MulticolorCuda {
@@ -186,7 +186,7 @@ impl MulticolorCuda {
 
     /// Jacobi relaxation instead: every row from the x of the sweep before, x <- D^-1 (b - O x).
     ///
-    /// **Twin**: [`Jacobi`](crate::relax::Jacobi).
+    /// **Twin**: [`Smoother::jacobi`](crate::relax::Smoother::jacobi).
     ///
     /// # Errors
     /// As [`Self::new`].

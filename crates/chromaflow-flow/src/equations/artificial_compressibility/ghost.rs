@@ -36,7 +36,7 @@ fn pseudo_wave_signs<T: Real>(v: T) -> [T; 3] {
 /// * `Far`: at the face waves that leave come from `q`, those that enter from `given`.
 ///
 /// ```
-/// use chromaflow_flow::incompressible::{GhostKind, ghost_incompressible};
+/// use chromaflow_flow::equations::artificial_compressibility::{GhostKind, ghost_incompressible};
 /// let q = [0.5, 1.0, 2.0, 0.0];
 /// let ghost = ghost_incompressible(GhostKind::Mirror, 1.0, &q, 0.5, &[0.0; 4], &[0.0, 3.0, 0.0]);
 /// assert_eq!(ghost, [0.5, 1.0, -2.0, 0.0]);

@@ -14,7 +14,7 @@ use crate::real::Real;
 /// **Units**: of `n` times those of the state; `beta` velocity squared.
 ///
 /// ```
-/// use chromaflow_flow::incompressible::flux_incompressible;
+/// use chromaflow_flow::equations::artificial_compressibility::flux_incompressible;
 /// assert_eq!(flux_incompressible(2.0, &[3.0, 1.0, 0.0, 0.0], &[0.5, 0.0, 0.0]), [1.0, 2.0, 0.0, 0.0]);
 /// ```
 #[inline(always)]
@@ -122,7 +122,7 @@ pub(super) fn pseudo_wave_matrix<T: Real>(x: &PseudoWaves<T>, f: &[T; 3]) -> [T;
 
 /// |V - c|, |V|, |V + c| times the area; the first and the last need no absolute value.
 #[inline(always)]
-fn pseudo_wave_sizes<T: Real>(x: &PseudoWaves<T>) -> [T; 3] {
+pub(super) fn pseudo_wave_sizes<T: Real>(x: &PseudoWaves<T>) -> [T; 3] {
     [-x.area * x.lambda[0], x.area * x.lambda[1].abs(), x.area * x.lambda[2]]
 }
 
@@ -137,7 +137,7 @@ pub(super) fn mean_state<T: Real>(l: &[T; 4], r: &[T; 4]) -> [T; 4] {
 /// Shear waves are damped by |V| alone: nothing where the flow runs along the face.
 ///
 /// ```
-/// use chromaflow_flow::incompressible::{flux_incompressible, flux_incompressible_roe};
+/// use chromaflow_flow::equations::artificial_compressibility::{flux_incompressible, flux_incompressible_roe};
 /// let (q, n) = ([0.3, 1.0, -0.5, 0.2], [0.1, 0.7, 0.0]);
 /// assert_eq!(flux_incompressible_roe(1.0, &q, &q, &n), flux_incompressible(1.0, &q, &n));
 /// ```
@@ -155,29 +155,8 @@ pub fn flux_incompressible_roe<T: Real>(beta: T, ql: &[T; 4], qr: &[T; 4], n: &[
     out
 }
 
-/// Derivatives of [`flux_incompressible_roe`] by the left and the right state with |A| held fixed: (A(ql) + |A|)/2 and
-/// (A(qr) - |A|)/2. Exact where the two states agree.
-///
-/// **Shapes**: two column-major 4 x 4 blocks.
-#[inline(always)]
-pub fn flux_incompressible_roe_jacobians<T: Real>(
-    beta: T,
-    ql: &[T; 4],
-    qr: &[T; 4],
-    n: &[T; 3],
-) -> ([T; 16], [T; 16]) {
-    let x = pseudo_waves(beta, &mean_state(ql, qr), n);
-    let absolute = pseudo_wave_matrix(&x, &pseudo_wave_sizes(&x));
-    let mut left = flux_incompressible_jacobian(beta, ql, n);
-    let mut right = flux_incompressible_jacobian(beta, qr, n);
-    for i in 0..16 {
-        left[i] = T::c(0.5) * (left[i] + absolute[i]);
-        right[i] = T::c(0.5) * (right[i] - absolute[i]);
-    }
-    (left, right)
-}
-
-/// Both of [`flux_incompressible_roe_jacobians`] times `dq`: with a unit vector one column of each.
+/// Derivatives of [`flux_incompressible_roe`] by the left and the right state with |A| held fixed, (A(ql) + |A|)/2 and
+/// (A(qr) - |A|)/2, times `dq`: with a unit vector one column of each. Exact where the two states agree.
 #[inline(always)]
 pub fn flux_incompressible_roe_derivatives<T: Real>(
     beta: T,
