@@ -32,7 +32,9 @@ const NEWTON_GROWTH: f64 = 2.0;
 const NEWTON_SWEEPS: usize = 6;
 /// [`stretching`] from which a planar mesh of inviscid flow is one of layers: factors take less time than sweeps from there on.
 const STRETCHED: f64 = 3.0;
-/// Levels of fill of the factors that precondition such steps in viscous flow, and on stretched planar meshes.
+/// The same of other meshes, whose factors cost more: cells that are made for boundary layers.
+const LAYERED: f64 = 20.0;
+/// Levels of fill of the factors that precondition such steps in viscous flow, and on stretched meshes.
 const PLANAR_FILL: u32 = 2;
 const SPATIAL_FILL: u32 = 1;
 /// Sweeps over lines that precondition such steps in viscous flow on stretched hexahedra.
@@ -82,7 +84,8 @@ impl CaseFile {
 
     /// Chooses what is left open until the mesh is there. How stretched it is, where that was asked.
     ///
-    /// * A planar mesh that is stretched has its Newton-Krylov steps of inviscid flow preconditioned as those of viscous flow.
+    /// * A planar mesh that is stretched, and another of cells made for boundary layers, has its Newton-Krylov steps of inviscid flow preconditioned
+    ///   by factors, as those of viscous flow.
     /// * Stretched hexahedra have those of viscous flow preconditioned by sweeps over lines: a row is coupled along its line and
     ///   with the same layer of its neighbors there. Cut into prisms or tetrahedra it is coupled across the line as strongly. Lines do not see
     ///   across turned sides.
@@ -91,13 +94,18 @@ impl CaseFile {
         let decides = if linear.open {
             mesh.planar.is_none() && is_of_hexahedra(mesh) && !self.turns(mesh)
         } else {
-            linear.fill.is_none() && linear.method == MethodName::Multicolor && mesh.planar.is_some()
+            linear.fill.is_none() && linear.method == MethodName::Multicolor
         };
         let found = decides.then(|| stretching(mesh, threads))?;
-        if is_stretched(found) {
+        if self.is_stretched(found, mesh.planar.is_some()) {
             self.take_stretched();
         }
         Some(found)
+    }
+
+    /// Whether a mesh of this [`stretching`] is preconditioned as one of layers.
+    pub fn is_stretched(&self, stretching: f64, planar: bool) -> bool {
+        stretching > if self.linear.open || planar { STRETCHED } else { LAYERED }
     }
 
     /// Whether periodic sides are turned, by the case's pairs or the mesh file's.
@@ -107,14 +115,13 @@ impl CaseFile {
         of_case.chain(pairs_of(mesh)).any(|pair| is_turned(mesh, &pair))
     }
 
-    /// Preconditions as on a stretched mesh: by lines of hexahedra in viscous flow, by factors on a planar mesh.
+    /// Preconditions as on a stretched mesh: by lines of hexahedra in viscous flow, by factors in inviscid flow.
     pub fn take_stretched(&mut self) {
         let linear = &mut self.linear;
         if linear.open {
             (linear.precond, linear.precond_sweeps) = (PrecondName::Lines, LINE_SWEEPS);
         } else {
-            (linear.method, linear.precond, linear.fill) =
-                (MethodName::Gmres, PrecondName::Ilu0, Some(PLANAR_FILL));
+            (linear.method, linear.precond) = (MethodName::Gmres, PrecondName::Ilu0);
         }
     }
 
@@ -183,11 +190,6 @@ const PRECOND_KEYS: [&str; 2] = ["precond", "precond_sweeps"];
 /// Whether nearly all cells are hexahedra.
 fn is_of_hexahedra(mesh: &Mesh) -> bool {
     mesh.hexes.len() as f64 >= HEXAHEDRA * mesh.elements() as f64
-}
-
-/// Whether a planar mesh of this [`stretching`] is preconditioned by factors.
-pub fn is_stretched(stretching: f64) -> bool {
-    stretching > STRETCHED
 }
 
 impl MarchSection {

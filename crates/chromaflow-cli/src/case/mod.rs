@@ -21,7 +21,7 @@ mod units;
 mod words;
 
 pub use boundary::BoundarySpec;
-pub use chosen::{NonlinearName, is_stretched};
+pub use chosen::NonlinearName;
 pub use config::find;
 pub use describe::{defaults, reference, schema};
 pub use grid::{Generate, GridSection};
@@ -360,13 +360,13 @@ pub struct LinearSection {
     /// Precision policy.
     pub policy: PolicyName,
     /// How the system is solved: sweeps alone, or a Krylov method; viscous flow takes gmres around ilu0 where none is given
-    /// (unsteady laminar flow sweeps; steady flow on stretched hexahedra four sweeps of lines), and inviscid flow on planar meshes whose cells are long and thin.
+    /// (unsteady laminar flow sweeps; steady flow on stretched hexahedra four sweeps of lines), and inviscid flow on planar meshes whose cells are long and thin, on others where they are made for boundary layers.
     pub method: MethodName,
     /// What gmres and bicgstab are preconditioned with; alone it asks for gmres.
     pub precond: PrecondName,
     /// Level of fill of the factors of ilu0: 0 for the blocks of the matrix, 1, 2, ... for more of them. Where neither
-    /// this nor `method` is given, 2 on planar meshes and 1 on others in Newton-Krylov steps of viscous flow, 2 of inviscid flow on
-    /// planar meshes that are stretched; else 0.
+    /// this nor `method` is given, 2 on planar meshes and 1 on others in Newton-Krylov steps of viscous flow, and of inviscid flow on
+    /// meshes with such cells; else 0.
     pub fill: Option<u32>,
     /// Order in which ilu0 takes the rows; sweeps go by color.
     pub order: OrderName,

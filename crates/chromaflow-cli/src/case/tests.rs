@@ -235,7 +235,7 @@ fn steady_flow_takes_newton_krylov_steps_unless_told_otherwise() {
 }
 
 #[test]
-fn stretched_planar_meshes_take_factors() {
+fn stretched_meshes_of_inviscid_flow_take_factors() {
     use chromaflow::solver::{Method, PreconditionerKind};
     use chromaflow_flow::mesh::Planar;
     use chromaflow_flow::mesh::generate::{Cells, box_mesh};
@@ -264,7 +264,12 @@ fn stretched_planar_meshes_take_factors() {
     ] {
         assert_eq!(of(&flat, given), (None, sweeps.0, sweeps.1), "{given}");
     }
-    assert_eq!(of(&box_mesh([8, 8, 2], [1.0, 0.1, 1.0], Cells::Hexes, 0.0), ""), (None, sweeps.0, sweeps.1));
+    let boxes = |height: f64| box_mesh([8, 8, 8], [1.0, 1.0, height], Cells::Tets, 0.0);
+    let spatial = PreconditionerKind::Ilu(Fill::Level(1));
+    for (height, expected) in [(1.0, sweeps), (0.2, sweeps), (0.01, (factors.0, spatial))] {
+        let (found, method, preconditioner) = of(&boxes(height), "");
+        assert!(found.is_some() && (method, preconditioner) == expected, "{height}: {found:?}");
+    }
 }
 
 /// Steady viscous flow on stretched hexahedra; not on cubes, on tetrahedra, or where the case says how.

@@ -1,6 +1,6 @@
 //! From node values to the two sides of a face.
 
-use super::{extrapolate, extrapolate_van_albada, keep_positive, shock_switch};
+use super::{extrapolate, extrapolate_van_albada, keep_positive, shock_switch, small};
 use crate::real::Real;
 
 /// What keeps extrapolations to a face within bounds.
@@ -19,7 +19,8 @@ pub enum FaceLimit {
 /// pressure are kept positive.
 ///
 /// `to_r` leads from the left node to the right one and `to_l` back, `gl` and `gr` are the nodes' gradients (`[3, 5]`), `pl` and `pr`
-/// their limiters' factors where there are any; `eps2` are squares of changes that van Albada's limiter leaves alone.
+/// their limiters' factors where there are any; `eps2` are squares of changes that van Albada's limiter leaves alone, of density and pressure
+/// no more than [`small`] has them.
 ///
 /// ```
 /// use chromaflow_flow::limiter::{FaceLimit, face_states};
@@ -49,14 +50,17 @@ pub fn face_states<T: Real>(
     let mut l = *wl;
     let mut r = *wr;
     let mut changes = [T::c(0.0); 2];
+    let mut least2 = *eps2;
+    least2[0] = small(eps2[0], wl[0], wr[0]);
+    least2[4] = small(eps2[4], wl[4], wr[4]);
     for v in 0..5 {
         let along_l = gl[v] * to_r[0] + gl[5 + v] * to_r[1] + gl[10 + v] * to_r[2];
         let along_r = gr[v] * to_l[0] + gr[5 + v] * to_l[1] + gr[10 + v] * to_l[2];
         // In the end those of the pressure, the last variable.
         changes = [along_l, along_r];
         if limit == FaceLimit::Edge {
-            l[v] = extrapolate_van_albada(wl[v], wr[v], along_l, kappa, eps2[v]);
-            r[v] = extrapolate_van_albada(wr[v], wl[v], along_r, kappa, eps2[v]);
+            l[v] = extrapolate_van_albada(wl[v], wr[v], along_l, kappa, least2[v]);
+            r[v] = extrapolate_van_albada(wr[v], wl[v], along_r, kappa, least2[v]);
         } else {
             l[v] = extrapolate(wl[v], wr[v], along_l, kappa, pl[v]);
             r[v] = extrapolate(wr[v], wl[v], along_r, kappa, pr[v]);

@@ -19,4 +19,4 @@ mod tests;
 
 pub use faces::{FaceLimit, face_states};
 pub use limiters::{limiter_barth, limiter_michalak, limiter_venkatakrishnan, rise};
-pub use umuscl::{extrapolate, extrapolate_van_albada, keep_positive, shock_switch, van_albada};
+pub use umuscl::{extrapolate, extrapolate_van_albada, keep_positive, shock_switch, small, van_albada};

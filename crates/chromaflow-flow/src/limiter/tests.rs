@@ -82,3 +82,22 @@ fn kappa_weighs_the_differences() {
     let free = extrapolate(own, other, projected, 1.0 / 3.0, 1.0);
     assert!((limited - free).abs() < 1e-6);
 }
+
+/// Behind a base all differences are small beside those of a supersonic stream: they are limited there by the state's own size.
+#[test]
+fn what_is_small_goes_by_the_state_where_that_is_thin() {
+    let stream = [0.33, 1.0, 1.0, 1.0, 0.41];
+    let (to_r, to_l, one) = ([1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [1.0; 5]);
+    let density_of = |own: f64, projected: f64| {
+        let w = [own, 0.3, 0.0, 0.0, own];
+        let mut gradient = [0.0; 16];
+        gradient[0] = projected;
+        face_states(FaceLimit::Edge, 0.5, &stream, &w, &w, &to_r, &to_l, &gradient, &gradient, &one, &one).0
+            [0]
+    };
+    let free = |own: f64, projected: f64| extrapolate_van_albada(own, own, projected, 0.5, stream[0]);
+    assert!(free(0.02, -0.06) < 0.3 * 0.02, "{}", free(0.02, -0.06));
+    assert!(density_of(0.02, -0.06) > 0.8 * 0.02, "{}", density_of(0.02, -0.06));
+    // From half of a change that is small in the stream upwards all is as it was.
+    assert_eq!(density_of(0.4, -0.06), free(0.4, -0.06));
+}

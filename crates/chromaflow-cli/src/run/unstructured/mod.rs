@@ -9,7 +9,7 @@ use super::flow::{Flow, in_one_piece};
 use super::history::Equations;
 use super::march::{Finished, Run};
 use super::{Args, Prepared, over_ranks, prepare, summary};
-use crate::case::{CaseFile, Source, is_stretched};
+use crate::case::{CaseFile, Source};
 use crate::cite;
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
@@ -74,7 +74,10 @@ pub fn run(
     let solver = match ranks {
         None => FlowSolver::new(&prepared.mesh, config, team),
         Some(ranks) => {
-            over_ranks::asked(&ranks, Some((&prepared.mesh, prepared.stretching.is_some_and(is_stretched))))?;
+            let (mesh, case) = (&prepared.mesh, &prepared.case);
+            let stretched =
+                prepared.stretching.is_some_and(|found| case.is_stretched(found, mesh.planar.is_some()));
+            over_ranks::asked(&ranks, Some((mesh, stretched)))?;
             FlowSolver::over_ranks(Some(&prepared.mesh), config, team, ranks)
         }
     };
