@@ -234,6 +234,55 @@ fn gpus_that_are_not_there_are_an_error() {
     }
 }
 
+/// No rank has the mesh: the same bits on any number of ranks, a restart that goes on with the whole mesh, files of pieces and of the boundary.
+#[test]
+fn meshes_in_slices_are_the_same_on_any_number_of_ranks() {
+    let folder = folder();
+    let folder = folder.path();
+    let (status, _, message) = chromaflow(folder, &["-q", "mesh", "convert", "cube.su2", "cube.lb8.ugrid"]);
+    assert_eq!(status, 0, "{message}");
+    let ugrid = ["--set", "mesh.file=cube.lb8.ugrid", "--set", "linear.policy=d"];
+    let sliced = [&ugrid[..], &["--set", "mesh.reading=slices", "--set", "output.pieces=true"]].concat();
+    let exact = [&sliced[..], &["--reproducible"]].concat();
+    let one = run(folder, "one", &exact);
+    assert_eq!(one["mesh"]["nodes"], 216);
+    let restart = |out: &str| std::fs::read(folder.join(out).join("restart.safetensors")).unwrap();
+    for ranks in ["2", "5"] {
+        let several = run(folder, ranks, &[&exact[..], &["--ranks", ranks]].concat());
+        assert_eq!(several["ranks"].to_string(), ranks);
+        assert!(several["slices"]["held_bytes"].as_u64() < one["slices"]["held_bytes"].as_u64());
+        assert_eq!(history(folder, ranks), history(folder, "one"), "{ranks} ranks");
+        assert!(restart(ranks) == restart("one"), "{ranks} ranks");
+        let cells = cells_of_pieces(&folder.join(ranks), ranks.parse().unwrap());
+        assert_eq!(cells.iter().sum::<usize>(), 6 * 5 * 5 * 5);
+        assert!(folder.join(ranks).join("surface.vtu").exists());
+    }
+    let whole = run(folder, "whole", &ugrid);
+    let forces = |v: &Value| ["cl", "cd", "cm"].map(|c| v["forces"][c].as_f64().unwrap());
+    for (a, b) in forces(&one).iter().zip(forces(&whole)) {
+        assert!((a - b).abs() < 1e-5, "{a} {b}");
+    }
+    // On with the whole mesh, and back.
+    let first = |out: &str, row: usize| history(folder, out)[row].clone();
+    let on = ["--set", "march.iterations=14", "--restart", "one/restart.safetensors"];
+    run(folder, "on", &[&ugrid[..], &on, &["--ranks", "2"]].concat());
+    run(folder, "again", &[&sliced[..], &on, &["--ranks", "3"]].concat());
+    near(&[first("on", 12)], &[first("again", 12)], 1e-6);
+    let (status, text, message) =
+        chromaflow(folder, &[&["run", "case.toml", "--out", "said", "--ranks", "2"][..], &sliced].concat());
+    assert_eq!(status, 0, "{message}");
+    assert!(text.contains("216 nodes") && text.contains(", mesh in slices along a Hilbert curve"), "{text}");
+    let refused = |more: &[&str], words: &str| {
+        let (status, _, message) =
+            chromaflow(folder, &[&["-q", "run", "case.toml", "--ranks", "2"], more].concat());
+        assert!(status == 2 && message.contains(words), "{status}: {message}");
+    };
+    let pieces = ["--set", "mesh.reading=slices", "--set", "output.pieces=true"];
+    refused(&pieces, "a mesh in the format SU2 cannot be read by slices: read it whole");
+    refused(&[&sliced[..], &["--set", "output.pieces=false"]].concat(), "leaves no rank with the whole mesh");
+    refused(&[&sliced[..], &["--set", "linear.precond=lines"]].concat(), "lines, which cross the mesh");
+}
+
 #[test]
 fn a_division_is_shown() {
     let folder = folder();
@@ -247,6 +296,17 @@ fn a_division_is_shown() {
         serde_json::from_str(&std::fs::read_to_string(folder.join("parts.json")).unwrap()).unwrap();
     let rows = &parts["parts"]["rows"];
     assert!((rows["mean"].as_f64().unwrap() - 72.0).abs() < 1e-9, "{rows}");
+    // Every layer of a plate's cells hangs from its wall: all nodes of a line have one rank.
+    let made = ["-q", "mesh", "generate", "plate", "plate.su2", "--cells", "4,8,16"];
+    let (status, _, message) = chromaflow(folder, &made);
+    assert_eq!(status, 0, "{message}");
+    let args = ["mesh", "partition", "plate.su2", "--ranks", "3", "--lines", "--json", "lines.json"];
+    let (status, text, message) = chromaflow(folder, &args);
+    assert_eq!(status, 0, "{message}");
+    assert!(text.contains(" rows are not cut"), "{text}");
+    let parts: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.join("lines.json")).unwrap()).unwrap();
+    assert!(parts["lines"].as_u64().unwrap() > 4 && parts["nodes_in_lines"].as_u64().unwrap() > 100);
 }
 
 #[test]

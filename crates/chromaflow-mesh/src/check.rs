@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 ///
 /// Every face of an element must belong to a second element or to one boundary face.
 pub fn check(mesh: &Mesh, places: Option<&Provenance>) -> Report {
-    let mut checker = Checker { mesh, places, report: Report::default(), threads: threads(0) };
+    let mut checker = Checker { mesh, places, report: Report::default(), threads: threads(0), judged: None };
     checker.markers();
     if checker.indices() {
         checker.volumes();
@@ -39,14 +39,23 @@ pub(crate) struct FacePass {
     pub(crate) tangled: Vec<u32>,
 }
 
+/// Which elements and faces of a part are looked at, by their nodes.
+type Judged<'a> = &'a dyn Fn(&[u32]) -> bool;
+
 pub(crate) struct Checker<'a> {
     pub(crate) mesh: &'a Mesh,
     pub(crate) places: Option<&'a Provenance>,
     pub(crate) report: Report,
     pub(crate) threads: usize,
+    /// In a part of a mesh, the elements and faces that are looked at, by their nodes.
+    pub(crate) judged: Option<Judged<'a>>,
 }
 
 impl Checker<'_> {
+    fn judges(&self, nodes: &[u32]) -> bool {
+        self.judged.is_none_or(|judged| judged(nodes))
+    }
+
     fn middle(&self, nodes: &[u32]) -> Option<[f64; 3]> {
         let points: Option<Vec<_>> =
             nodes.iter().map(|&i| self.mesh.nodes.get(i as usize).copied()).collect();
@@ -61,6 +70,9 @@ impl Checker<'_> {
         nodes: &[u32],
         what: impl FnOnce() -> String,
     ) {
+        if !self.judges(nodes) {
+            return;
+        }
         let at = self.middle(nodes);
         let place = self.places.and_then(|p| p.element(kind, i));
         let subject = Subject::Element(kind, i);
@@ -90,6 +102,9 @@ impl Checker<'_> {
     fn boundary(&mut self, defect: Defect, face: u32, what: &str) {
         let (marker, corners, i, nodes) = self.mesh.boundary_face(face as usize);
         let nodes = nodes[..corners].to_vec();
+        if !self.judges(&nodes) {
+            return;
+        }
         let at = self.middle(&nodes);
         let place = self.places.and_then(|p| p.face(marker, corners, i));
         let subject = Subject::Face(self.mesh.markers[marker].name.clone(), corners, i);

@@ -228,6 +228,74 @@ impl fmt::Display for Finding {
     }
 }
 
+impl Subject {
+    /// By types, then by numbers.
+    fn order(&self) -> (usize, &str, usize, usize) {
+        match self {
+            Self::Element(kind, i) => (0, "", *kind as usize, *i),
+            Self::Face(name, corners, i) => (1, name, *corners, *i),
+            Self::Node(i) => (2, "", 0, *i),
+            Self::Marker(name) => (3, name, 0, 0),
+        }
+    }
+}
+
+impl Finding {
+    /// As checks find them: what is wrong with faces by their nodes, all else by elements, faces and nodes.
+    fn order(&self) -> (Defect, Vec<u32>, (usize, &str, usize, usize)) {
+        let mut nodes = match self.defect {
+            Defect::MissingBoundary
+            | Defect::LooseBoundary
+            | Defect::InteriorBoundary
+            | Defect::DoubleBoundary
+            | Defect::NonManifold => self.nodes.clone(),
+            _ => Vec::new(),
+        };
+        nodes.sort_unstable();
+        (self.defect, nodes, self.subject.order())
+    }
+
+    fn pack(&self) -> String {
+        let (sort, name, a, b) = self.subject.order();
+        let nodes = self.nodes.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+        let at = self.at.map_or(String::new(), |at| at.map(|x| x.to_bits().to_string()).join(" "));
+        let place = match self.place {
+            None => String::new(),
+            Some(Place::Line(n)) => format!("l{n}"),
+            Some(Place::Byte(n)) => format!("b{n}"),
+        };
+        let head = format!("{} {sort} {a} {b}", self.defect as usize);
+        [head, name.to_owned(), nodes, at, place, self.what.clone()].join("\x1f")
+    }
+
+    fn unpack(text: &str) -> Option<Self> {
+        let [head, name, nodes, at, place, what] = text.split('\x1f').collect::<Vec<_>>().try_into().ok()?;
+        let numbers: Vec<usize> = head.split(' ').map_while(|n| n.parse().ok()).collect();
+        let [defect, sort, a, b] = numbers.try_into().ok()?;
+        let name = name.to_owned();
+        let subject = match sort {
+            0 => Subject::Element(*Kind::ALL.get(a)?, b),
+            1 => Subject::Face(name, a, b),
+            2 => Subject::Node(b),
+            _ => Subject::Marker(name),
+        };
+        let at: Vec<f64> = at.split(' ').map_while(|x| Some(f64::from_bits(x.parse().ok()?))).collect();
+        let place = match place.split_at_checked(1) {
+            Some(("l", n)) => Some(Place::Line(n.parse().ok()?)),
+            Some((_, n)) => Some(Place::Byte(n.parse().ok()?)),
+            None => None,
+        };
+        Some(Self {
+            defect: *Defect::ALL.get(defect)?,
+            subject,
+            nodes: nodes.split(' ').map_while(|n| n.parse().ok()).collect(),
+            at: at.try_into().ok(),
+            place,
+            what: what.to_owned(),
+        })
+    }
+}
+
 /// All findings: every one counted, the first [`Report::KEPT`] of each kind kept.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
@@ -261,11 +329,38 @@ impl Report {
     }
 
     /// Counts a finding, and keeps it (made only then) if it is among the first of its kind.
-    pub(crate) fn add(&mut self, defect: Defect, make: impl FnOnce() -> Finding) {
+    pub fn add(&mut self, defect: Defect, make: impl FnOnce() -> Finding) {
         self.counts[defect as usize] += 1;
         if self.counts[defect as usize] <= Self::KEPT {
             self.findings.push(make());
         }
+    }
+
+    /// As bytes, to be told another process.
+    pub fn pack(&self) -> Vec<u8> {
+        let mut records = vec![self.counts.map(|count| count.to_string()).join(" ")];
+        records.extend(self.findings.iter().map(Finding::pack));
+        records.join("\x1e").into_bytes()
+    }
+
+    /// From the bytes of several reports on parts of one mesh, each thing found by one of them.
+    pub fn unpack<'a>(reports: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut all = Self::default();
+        for bytes in reports {
+            let text = String::from_utf8_lossy(bytes);
+            let (counts, findings) = text.split_once('\x1e').unwrap_or((&text, ""));
+            for (sum, count) in all.counts.iter_mut().zip(counts.split(' ')) {
+                *sum += count.parse::<usize>().unwrap_or(0);
+            }
+            all.findings.extend(findings.split('\x1e').filter_map(Finding::unpack));
+        }
+        all.findings.sort_by(|a, b| a.order().cmp(&b.order()));
+        let mut kept = [0; Defect::ALL.len()];
+        all.findings.retain(|finding| {
+            kept[finding.defect as usize] += 1;
+            kept[finding.defect as usize] <= Self::KEPT
+        });
+        all
     }
 
     /// Forgets the findings of one kind.
@@ -295,5 +390,41 @@ impl fmt::Display for Report {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_of_parts_become_one() {
+        let finding = |i: usize, place| Finding {
+            defect: Defect::ZeroVolume,
+            subject: Subject::Element(Kind::Prism, i),
+            nodes: vec![3, i as u32],
+            at: Some([0.1, -2.0, f64::INFINITY]),
+            place,
+            what: "its volume is 0".to_owned(),
+        };
+        let face = Finding {
+            defect: Defect::LooseBoundary,
+            subject: Subject::Face("a wing".to_owned(), 4, 7),
+            nodes: vec![],
+            at: None,
+            place: Some(Place::Line(12)),
+            what: "no element has this face".to_owned(),
+        };
+        let (mut one, mut other) = (Report::default(), Report::default());
+        (8..16).for_each(|i| one.add(Defect::ZeroVolume, || finding(i, Some(Place::Byte(5)))));
+        one.add(Defect::LooseBoundary, || face.clone());
+        (0..8).for_each(|i| other.add(Defect::ZeroVolume, || finding(i, None)));
+        let mut whole = Report::default();
+        for i in 0..16 {
+            whole.add(Defect::ZeroVolume, || finding(i, (i >= 8).then_some(Place::Byte(5))));
+        }
+        whole.add(Defect::LooseBoundary, || face);
+        let none = Report::default().pack();
+        assert_eq!(Report::unpack([&one.pack()[..], &none, &other.pack()]), whole);
     }
 }

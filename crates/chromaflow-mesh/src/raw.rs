@@ -161,6 +161,7 @@ impl Raw {
             places: Some(&self.places),
             report: std::mem::take(&mut report),
             threads,
+            judged: None,
         };
         if !checker.indices() {
             return Err(MeshError::Broken { path: path.to_owned(), report: Box::new(checker.report) });
@@ -173,7 +174,8 @@ impl Raw {
         }
         let mut flipped = Flipped::default();
         orient_elements(&mut self.mesh, &mut flipped, threads);
-        let mut checker = Checker { mesh: &self.mesh, places: Some(&self.places), report, threads };
+        let mut checker =
+            Checker { judged: None, mesh: &self.mesh, places: Some(&self.places), report, threads };
         checker.markers();
         checker.volumes();
         checker.duplicates();
@@ -182,7 +184,8 @@ impl Raw {
         turn_over(&mut self.mesh, &pass.tangled);
         let mut turned = pass.turned;
         if !pass.tangled.is_empty() {
-            let mut checker = Checker { mesh: &self.mesh, places: Some(&self.places), report, threads };
+            let mut checker =
+                Checker { judged: None, mesh: &self.mesh, places: Some(&self.places), report, threads };
             turned = checker.second_look(options.allow_tangled);
             report = checker.report;
         }
@@ -203,7 +206,7 @@ impl Raw {
     }
 }
 
-fn orient_elements(mesh: &mut Mesh, flipped: &mut Flipped, threads: usize) {
+pub(crate) fn orient_elements(mesh: &mut Mesh, flipped: &mut Flipped, threads: usize) {
     let nodes = std::mem::take(&mut mesh.nodes);
     let lists = [
         (Kind::Tetrahedron, mesh.tets.as_flattened_mut()),
@@ -235,7 +238,7 @@ fn orient_elements(mesh: &mut Mesh, flipped: &mut Flipped, threads: usize) {
 }
 
 /// Turns elements (numbered over all types) inside out.
-fn turn_over(mesh: &mut Mesh, elements: &[u32]) {
+pub(crate) fn turn_over(mesh: &mut Mesh, elements: &[u32]) {
     let mut first = 0;
     for kind in Kind::ALL {
         let count = mesh.count(kind);
@@ -262,7 +265,7 @@ pub(crate) fn mirror(kind: Kind, e: &mut [u32]) {
 }
 
 /// Turned faces come in no special order; each is found by its number over all markers.
-fn orient_faces(mesh: &mut Mesh, turned: Vec<Turned>) {
+pub(crate) fn orient_faces(mesh: &mut Mesh, turned: Vec<Turned>) {
     for t in turned {
         let (marker, corners, i, _) = mesh.boundary_face(t.face as usize);
         let m = &mut mesh.markers[marker];

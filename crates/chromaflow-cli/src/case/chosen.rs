@@ -4,8 +4,8 @@ use super::{CaseFile, Equations, MarchSection, MethodName, Mode, PrecondName, Sc
 use crate::context::Backend;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow_flow::config as flow;
-use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::mesh::periodic::{is_turned, pairs_of};
+use chromaflow_flow::mesh::{Counts, Kind, Mesh};
 use chromaflow_flow::stretching::stretching;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,7 @@ impl CaseFile {
     pub fn choose_on_mesh(&mut self, mesh: &Mesh, threads: usize) -> Option<f64> {
         let linear = &self.linear;
         let decides = if linear.open {
-            mesh.planar.is_none() && is_of_hexahedra(mesh) && !self.turns(mesh)
+            mesh.planar.is_none() && is_of_hexahedra(&Counts::of(mesh)) && !self.turns(mesh)
         } else {
             linear.fill.is_none() && linear.method == MethodName::Multicolor
         };
@@ -188,8 +188,8 @@ const LINEAR_KEYS: [&str; 5] = ["method", "precond", "fill", "sweeps", "precond_
 const PRECOND_KEYS: [&str; 2] = ["precond", "precond_sweeps"];
 
 /// Whether nearly all cells are hexahedra.
-fn is_of_hexahedra(mesh: &Mesh) -> bool {
-    mesh.hexes.len() as f64 >= HEXAHEDRA * mesh.elements() as f64
+pub fn is_of_hexahedra(mesh: &Counts) -> bool {
+    mesh.elements[Kind::Hexahedron as usize] as f64 >= HEXAHEDRA * mesh.cells() as f64
 }
 
 impl MarchSection {

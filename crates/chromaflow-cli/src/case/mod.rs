@@ -21,7 +21,7 @@ mod units;
 mod words;
 
 pub use boundary::BoundarySpec;
-pub use chosen::NonlinearName;
+pub use chosen::{NonlinearName, is_of_hexahedra};
 pub use config::find;
 pub use describe::{defaults, reference, schema};
 pub use grid::{Generate, GridSection};
@@ -107,6 +107,22 @@ pub struct MeshSection {
     pub refine: u32,
     /// Factor applied to all coordinates; everything below is in the scaled unit.
     pub scale: Scale,
+    /// How several ranks come to the mesh.
+    pub reading: Reading,
+}
+
+/// How several ranks come to a mesh.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// By slices beyond 100 million nodes, where file and case allow it; else whole.
+    #[default]
+    Auto,
+    /// The first rank reads it whole and cuts it along its graph.
+    Whole,
+    /// Each rank reads its slices, and parts are pieces of a curve of Hilbert: no rank holds the whole. Of UGRID's binary files; fields are
+    /// written in pieces.
+    Slices,
 }
 
 /// A factor that defaults to one.

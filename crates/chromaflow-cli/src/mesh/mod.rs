@@ -90,6 +90,9 @@ enum Command {
         /// Number of ranks
         #[arg(long, value_name = "N")]
         ranks: NonZeroU32,
+        /// Between lines of rows, as viscous flow on stretched hexahedra is divided, rather than anywhere
+        #[arg(long)]
+        lines: bool,
         /// File to write with the rank of every node (.vtu)
         output: Option<PathBuf>,
     },
@@ -195,9 +198,9 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
             save(output, &mesh, ctx)
         }
         Command::Extract { input, output, markers } => extract(input, output, markers, ctx),
-        Command::Partition { input, ranks, output } => {
+        Command::Partition { input, ranks, lines, output } => {
             output.as_deref().map_or(Ok(()), ensure_writable)?;
-            partition::partition(&input.mesh()?, *ranks, output.as_deref(), ctx)
+            partition::partition(&input.mesh()?, (*ranks, *lines), output.as_deref(), ctx)
         }
         Command::Generate(request) => {
             ensure_writable(&request.output)?;

@@ -15,11 +15,16 @@ type Column = fn(&Size) -> usize;
 ///
 /// # Errors
 /// Status 2 for a file that is no `.vtu`; status 3 where it cannot be written.
-pub fn partition(mesh: &Mesh, ranks: NonZeroU32, output: Option<&Path>, ctx: &Context) -> CliResult {
+pub fn partition(
+    mesh: &Mesh,
+    (ranks, lines): (NonZeroU32, bool),
+    output: Option<&Path>,
+    ctx: &Context,
+) -> CliResult {
     if let Some(path) = output.filter(|path| path.extension().is_none_or(|e| e != "vtu")) {
         return Err(CliError::input(format!("ranks of nodes are written as .vtu, not {}", path.display())));
     }
-    let survey = Survey::new(mesh, ranks.get());
+    let survey = Survey::new(mesh, ranks.get(), lines);
     if let Some(path) = output {
         let field = Field::scalar("rank", survey.owner.iter().map(|&rank| f64::from(rank)).collect());
         vtk::write_volume(path, mesh, &[field], vtk::VtuOptions::default())?;
@@ -37,9 +42,13 @@ pub fn partition(mesh: &Mesh, ranks: NonZeroU32, output: Option<&Path>, ctx: &Co
     };
     if ctx.verbose() {
         println!(
-            "{ranks} ranks, balance {:.3} (most blocks of a rank over the mean), {} edges between them\n",
+            "{ranks} ranks, balance {:.3} (most blocks of a rank over the mean), {} edges between them",
             survey.quality.balance, survey.quality.cut
         );
+        if lines {
+            println!("{} lines of {} rows are not cut", survey.lines, survey.in_lines);
+        }
+        println!();
         println!("{:<10} {:>10} {:>12} {:>10}", "a rank's", "least", "mean", "most");
         for (name, of) in columns {
             let (least, mean, most) = range(of);
@@ -56,6 +65,9 @@ pub fn partition(mesh: &Mesh, ranks: NonZeroU32, output: Option<&Path>, ctx: &Co
             ((*name).to_owned(), json!({ "min": least, "mean": mean, "max": most }))
         })
         .collect();
-    ctx.write_json(&json!({ "ranks": ranks, "balance": survey.quality.balance, "cut": survey.quality.cut, "parts": ranges }))?;
+    ctx.write_json(&json!({
+        "ranks": ranks, "balance": survey.quality.balance, "cut": survey.quality.cut, "parts": ranges, "lines": survey.lines,
+        "nodes_in_lines": survey.in_lines,
+    }))?;
     Ok(Done::Success)
 }

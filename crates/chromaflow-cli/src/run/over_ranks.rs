@@ -77,7 +77,12 @@ pub fn enough_gpus(option: &str, asked: usize) -> CliResult<()> {
 
 /// One rank that computes as several do.
 fn alone() -> Ranks {
-    Ranks { ranks: Arc::new(Solo), reproducible: true }
+    Ranks { reproducible: true, ..of_one() }
+}
+
+/// One rank that has its part of everything as several have.
+pub fn of_one() -> Ranks {
+    Ranks { ranks: Arc::new(Solo), reproducible: false }
 }
 
 /// Ranks that are threads of this process.

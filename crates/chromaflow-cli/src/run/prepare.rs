@@ -1,11 +1,12 @@
 //! From a case file to a mesh and a checked configuration.
 
+use super::unstructured::Way;
 use crate::case::{Case, CaseFile, Source};
 use crate::context::Backend;
 use crate::error::{CliError, CliResult};
 use chromaflow_flow::FlowConfig;
 use chromaflow_flow::config::Boundary;
-use chromaflow_flow::mesh::{self, Mesh, MeshError, Planar, ReadOptions};
+use chromaflow_flow::mesh::{self, Counts, Mesh, MeshError, Planar, ReadOptions};
 use std::path::{Path, PathBuf};
 
 /// A case that can be run.
@@ -16,8 +17,12 @@ pub struct Prepared {
     pub case: CaseFile,
     /// Where the mesh was found.
     pub mesh_path: PathBuf,
-    /// The mesh, scaled and refined.
+    /// The mesh, scaled and refined; of one that ranks read by slices the boundary.
     pub mesh: Mesh,
+    /// How much the whole mesh has of everything.
+    pub counts: Counts,
+    /// How several ranks came to the mesh, and why.
+    pub way: Option<Way>,
     /// The solver's configuration.
     pub config: FlowConfig,
     /// How stretched the mesh is, where that decided on the preconditioner: [`chromaflow_flow::stretching`].
@@ -66,7 +71,8 @@ pub fn prepare_mesh(source: Source, mut case: CaseFile, threads: usize) -> CliRe
     }
     let stretching = case.choose_on_mesh(&mesh, threads);
     let config = case.config(&source, &markers, mesh.planar.is_some())?;
-    Ok(Prepared { source, case, mesh_path, mesh, config, stretching })
+    let counts = Counts::of(&mesh);
+    Ok(Prepared { source, case, mesh_path, mesh, counts, way: None, config, stretching })
 }
 
 /// The condition that a mesh file itself gives: the planes of a planar mesh, FUN3D's codes of a `.mapbc` file.

@@ -2,6 +2,7 @@
 
 use crate::grid::GridError;
 use crate::mesh::periodic::PeriodicError;
+use crate::ranks::SlicedError;
 use chromaflow::dist::ShareError;
 use chromaflow_comm::CommError;
 use std::borrow::Cow;
@@ -197,6 +198,9 @@ pub enum FlowError {
         /// What to do instead.
         remedy: &'static str,
     },
+    /// A mesh that ranks read by slices.
+    #[error(transparent)]
+    Sliced(#[from] SlicedError),
     /// More ranks than blocks.
     #[error(
         "{ranks} ranks, but the grid has {blocks} {}, and a rank computes whole blocks: ask for {blocks} or fewer, or cut the grid with \

@@ -29,6 +29,8 @@ pub enum Order {
     Reports,
     /// All find what leaves through the boundary.
     Outflow,
+    /// The first rank gathers the places of all nodes.
+    Places,
     /// The run is over.
     End,
 }
@@ -51,6 +53,7 @@ impl Order {
             Self::Outflow => (11, 0.0),
             Self::End => (12, 0.0),
             Self::Pieces => (13, 0.0),
+            Self::Places => (14, 0.0),
         };
         let mut bytes = vec![number];
         bytes.extend_from_slice(&f64::to_le_bytes(value));
@@ -76,6 +79,7 @@ impl Order {
             11 => Self::Outflow,
             12 => Self::End,
             13 => Self::Pieces,
+            14 => Self::Places,
             _ => return None,
         })
     }
@@ -88,8 +92,8 @@ mod tests {
     #[test]
     fn orders_read_back() {
         use Order::{
-            End, Fields, Forces, Heights, Iterations, Largest, LargestCfl, Outflow, Pieces, Release, Reports,
-            Restart, Resume, Step,
+            End, Fields, Forces, Heights, Iterations, Largest, LargestCfl, Outflow, Pieces, Places, Release,
+            Reports, Restart, Resume, Step,
         };
         for order in [
             Step,
@@ -105,11 +109,12 @@ mod tests {
             Heights,
             Reports,
             Outflow,
+            Places,
             End,
         ] {
             assert_eq!(Order::unpack(&order.pack()), Some(order));
         }
         assert_eq!(Order::unpack(&[]), None);
-        assert_eq!(Order::unpack(&[14, 0, 0, 0, 0, 0, 0, 0, 0]), None);
+        assert_eq!(Order::unpack(&[15, 0, 0, 0, 0, 0, 0, 0, 0]), None);
     }
 }

@@ -14,6 +14,7 @@
 //! | `unrolled.rs` | meshes with turned periodic sides: their images around the sector |
 //! | `piece.rs` | a rank's piece of the mesh's file, where fields are written in pieces |
 //! | `wire.rs` | parts and pieces as bytes |
+//! | `sliced/` | parts of a mesh that no rank holds whole |
 //! | `survey.rs` | what a division looks like |
 //! | `blocks.rs` | structured grids: whole blocks given to ranks |
 
@@ -23,6 +24,7 @@ mod cut;
 mod partition;
 mod piece;
 mod rows;
+mod sliced;
 mod survey;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -33,6 +35,8 @@ pub use blocks::{BlockExchange, BlockRanks};
 pub use partition::{Division, Quality};
 pub use piece::{FileNodes, RankPiece};
 pub use rows::Rows;
+pub(crate) use sliced::spread;
+pub use sliced::{Held, Kept, Sliced, SlicedError};
 pub use survey::{Size, Survey};
 pub use unrolled::{Seam, Turning};
 

@@ -57,6 +57,12 @@ impl RankPiece {
         Ok(Self { rows: own.rows.into_iter().map(here).collect(), ..own })
     }
 
+    /// Of a rank's part of a mesh that no rank has whole, nodes by rows with their owners. Points have the numbers of its rows.
+    pub fn of_part(mesh: &Mesh, owner: &[u32], rank: usize) -> Self {
+        let piece = Pieces::new(mesh, owner).piece(rank);
+        Self { rows: piece.nodes.clone(), turns: Vec::new(), piece }
+    }
+
     /// A field by rows of the rank as one by points; `turn` turns the numbers of a point so many times. Collective.
     ///
     /// # Errors

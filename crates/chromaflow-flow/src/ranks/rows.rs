@@ -1,10 +1,11 @@
 //! The rows of a rank: what passes between it and others, and where its nodes stand in the mesh's file.
 
 use super::wire;
-use super::{Part, Quality, RankPiece, Seam, Whole};
+use super::{Kept, Part, Quality, RankPiece, Seam, Whole};
 use chromaflow::dist::{Share, ShareError, SweepExchange};
-use chromaflow::{BlockPattern, Jacobian, OffDiagonal};
+use chromaflow::{BlockPattern, Jacobian, OffDiagonal, Permutation};
 use chromaflow_comm::{CommError, Communicator, Tag};
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 /// The rows of a rank in a flow solver.
@@ -16,6 +17,8 @@ pub struct Rows {
     pub file: Vec<u32>,
     /// What rank 0 keeps of the whole mesh's order.
     pub whole: Option<Whole>,
+    /// What each rank keeps of a mesh that none has whole.
+    pub kept: Option<Kept>,
     /// How the mesh was divided.
     pub quality: Quality,
     /// How messages pass between devices, where devices compute.
@@ -55,6 +58,7 @@ impl Rows {
             share: Arc::new(if exact { share.exactly() } else { share }),
             file: part.file.clone(),
             whole,
+            kept: None,
             quality: part.quality,
             seam: part.seam.clone(),
             halo: None,
@@ -109,6 +113,39 @@ impl Rows {
     /// **Shapes**: values `[rows, width]`, out `[rows of the mesh, width]`.
     pub fn gather(&self, width: usize, values: &[f64]) -> Vec<f64> {
         gather(&self.share, width, values)
+    }
+
+    /// On rank 0, the row of each node of the mesh's file; none elsewhere, nor where ranks have failed. Where no rank has the mesh it is gathered, and
+    /// nobody keeps it. Collective.
+    pub fn of_file(&self) -> Option<Cow<'_, [u32]>> {
+        if self.kept.is_none() {
+            return Some(Cow::Borrowed(self.whole.as_ref()?.permutation.new_of_old()));
+        }
+        let file: Vec<f64> = self.file.iter().map(|&node| f64::from(node)).collect();
+        let all = self.gather(1, &file).into_iter().map(|node| node as u32).collect();
+        let of_file = Permutation::from_old_of_new(all).ok().filter(|_| self.share.ranks().rank() == 0)?;
+        Some(Cow::Owned(of_file.new_of_old().to_vec()))
+    }
+
+    /// Values on the boundary of a mesh that no rank has whole, in the order of [`Kept::surface_rows`], on rank 0; nothing elsewhere, nor
+    /// where ranks have failed. Collective.
+    pub fn on_surface(&self, kept: &Kept, width: usize, values: &[f64]) -> Vec<f64> {
+        let (ranks, global) = (&**self.share.ranks(), self.share.global());
+        let here = |row: &u32| global.binary_search(row).ok().filter(|&at| self.share.owns(at));
+        let found = (0_u32..).zip(&kept.surface_rows).filter_map(|(place, row)| Some((place, here(row)?)));
+        let (places, own): (Vec<u32>, Vec<usize>) = found.unzip();
+        let own: Vec<f64> = own.iter().flat_map(|&at| &values[at * width..][..width]).copied().collect();
+        let gather = |bytes: &[u8]| ranks.gather(0, bytes).unwrap_or_default();
+        let (places, values) = (gather(bytemuck::cast_slice(&places)), gather(bytemuck::cast_slice(&own)));
+        let rows = if ranks.rank() == 0 { kept.surface_rows.len() } else { 0 };
+        let mut out = vec![f64::NAN; rows * width];
+        for (places, values) in places.iter().zip(&values) {
+            let (places, values) = (wire::values::<u32>(places), wire::values::<f64>(values));
+            for (&place, values) in places.iter().zip(values.chunks_exact(width)) {
+                out[place as usize * width..][..width].copy_from_slice(values);
+            }
+        }
+        out
     }
 
     /// Values by rows here from values by the file's numbers on rank 0; collective.

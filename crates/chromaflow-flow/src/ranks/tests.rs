@@ -2,6 +2,7 @@
 
 mod lines;
 mod pieces;
+mod sliced;
 
 use super::cut::Touched;
 use super::wire::{pack, unpack};
@@ -218,24 +219,35 @@ fn over_messages(
         let ranks = Ranks { ranks: communicator(threads), reproducible };
         let mesh = (rank == 0).then_some(&case.mesh);
         let team = Arc::new(Team::new(1));
-        let mut solver =
-            FlowSolver::over_ranks(mesh, case.config.clone(), team, ranks).map_err(|e| e.to_string())?;
-        if case.bump {
-            solver.set_state(bump);
-        }
-        prepare(&mut solver).map_err(|e| e.to_string())?;
-        if rank > 0 {
-            return solver.follow().map(|()| None).map_err(|e| e.to_string());
-        }
-        if let Some(restart) = &from {
-            solver.resume(restart).map_err(|e| e.to_string())?;
-        }
-        let outcome = march(&mut solver, &case, false);
-        solver.dismiss();
-        Ok::<_, String>(Some(outcome))
+        let solver = FlowSolver::over_ranks(mesh, case.config.clone(), team, ranks);
+        marched(rank, solver, &case, from.as_ref(), &prepare)
     })
     .unwrap();
     found.swap_remove(0).expect("the first rank has the outcome")
+}
+
+/// A rank's part of a march; the first has the outcome.
+fn marched(
+    rank: usize,
+    solver: Result<FlowSolver, FlowError>,
+    case: &Case,
+    from: Option<&Restart>,
+    prepare: impl Fn(&mut FlowSolver) -> Result<(), FlowError>,
+) -> Result<Option<Outcome>, String> {
+    let mut solver = solver.map_err(|e| e.to_string())?;
+    if case.bump {
+        solver.set_state(bump);
+    }
+    prepare(&mut solver).map_err(|e| e.to_string())?;
+    if rank > 0 {
+        return solver.follow().map(|()| None).map_err(|e| e.to_string());
+    }
+    if let Some(restart) = from {
+        solver.resume(restart).map_err(|e| e.to_string())?;
+    }
+    let outcome = march(&mut solver, case, false);
+    solver.dismiss();
+    Ok(Some(outcome))
 }
 
 fn alone(case: &Case) -> Outcome {

@@ -230,9 +230,10 @@ impl FlowSolver {
 
     /// Values of all rows in the mesh's own order of nodes.
     ///
-    /// **Shapes**: `rows` is `[rows, width]` in the solver's order, the result `[nodes, width]`. Over ranks all take part, and the first has it.
+    /// **Shapes**: `rows` is `[rows, width]` in the solver's order, the result `[nodes, width]`. Over ranks all take part, and the first has it;
+    /// where no rank has the mesh whole, of the nodes of its boundary.
     pub fn in_mesh_order(&self, width: usize, rows: &[f64]) -> Vec<f64> {
-        self.host.to_file_order(width, rows.to_vec())
+        self.host.to_known_nodes(width, rows.to_vec())
     }
 
     /// The residual at the last step, in the solver's order.
@@ -245,7 +246,7 @@ impl FlowSystem {
     /// Fields that `wanted` picks, and some besides that cost little, in the order of the file.
     fn fields_in_file(&self, wanted: &dyn Fn(&str) -> bool) -> Vec<Field> {
         let in_file =
-            |field: Field| Field { values: self.to_file_order(field.components, field.values), ..field };
+            |field: Field| Field { values: self.to_known_nodes(field.components, field.values), ..field };
         self.row_fields(wanted).into_iter().map(in_file).collect()
     }
 

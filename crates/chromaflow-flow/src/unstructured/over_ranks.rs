@@ -3,15 +3,15 @@
 
 use super::periodic::{joined, without_sides};
 use super::{FlowSolver, FlowSystem};
-use crate::config::{Equations, FlowConfig};
+use crate::config::{Boundary, Equations, FlowConfig};
 use crate::laps::Laps;
 use crate::march::linear::numbering;
-use crate::march::{FlowError, Order, over_ranks};
+use crate::march::{FlowError, Host, Order, over_ranks};
 use crate::mesh::Mesh;
 use crate::mesh::pairs::Pairs;
 use crate::mesh::periodic::Images;
 use crate::output::Restart;
-use crate::ranks::{Given, Part, Quality, Ranks, Turning, Whole, divide};
+use crate::ranks::{Given, Held, Kept, Part, Quality, Ranks, Sliced, SlicedError, Turning, Whole, divide};
 use crate::residual::element_colors;
 use chromaflow::Permutation;
 use chromaflow::dist::{Links, Share};
@@ -24,6 +24,7 @@ use std::sync::Arc;
 pub(super) struct Divided {
     pub(super) part: Part,
     pub(super) whole: Option<Whole>,
+    pub(super) kept: Option<Kept>,
     pub(super) ranks: Ranks,
 }
 
@@ -44,13 +45,7 @@ impl FlowSolver {
         ranks: Ranks,
     ) -> Result<Self, FlowError> {
         let laps = Laps::default();
-        let around = config.implicit.preconditioner;
-        if around.sweeps_in_levels() {
-            return Err(FlowError::NotOverRanks {
-                what: format!("the preconditioner `{around}`"),
-                remedy: "choose `multicolor`, `lines` or `ilu0`",
-            });
-        }
+        check_preconditioner(&config)?;
         let given = match mesh {
             Some(mesh) => {
                 let (merged, images) = joined(mesh, &super::setup::completed(mesh, config.clone())?)?;
@@ -82,6 +77,45 @@ impl FlowSolver {
         let (part, whole) =
             divide(&*ranks.ranks, whole, numbering(&config.implicit), (&team, &mut laps), color)?;
         let images = given.and_then(|(_, _, images)| images);
+        Self::of_part(images, config, (team, laps), Divided { part, whole, kept: None, ranks })
+    }
+
+    /// As [`FlowSolver::over_ranks`], of a mesh that no rank has whole: each has read its slices of the file. Fields are then on the
+    /// nodes of the boundary, [`FlowSolver::surface`], or written in pieces; a restart is gathered in the file's order.
+    ///
+    /// Neither the order of rows nor their colors depend on the number of ranks, so that a march is that of one rank by slices as [`FlowSolver::over_ranks`]
+    /// has it; from one over a whole mesh it differs by rounding and by the colors.
+    ///
+    /// # Errors
+    /// As [`FlowSolver::over_ranks`]; [`FlowError::Sliced`] for defects of the mesh, and for what wants a whole mesh.
+    pub fn over_slices(
+        sliced: Sliced,
+        config: FlowConfig,
+        team: Arc<Team>,
+        ranks: Ranks,
+    ) -> Result<Self, FlowError> {
+        let mut laps = Laps::default();
+        check_preconditioner(&config)?;
+        if let Some(marker) =
+            config.boundaries.iter().find_map(|(name, of)| (*of == Boundary::Periodic).then_some(name))
+        {
+            let what = format!("the periodic side `{marker}`");
+            return Err(SlicedError::Whole { what, remedy: "leave out periodic sides" }.into());
+        }
+        let viscous = config.equations == Equations::Laminar;
+        let (part, kept) =
+            sliced.divide(&*ranks.ranks, numbering(&config.implicit), (&team, &mut laps), viscous)?;
+        Self::of_part(None, config, (team, laps), Divided { part, whole: None, kept: Some(kept), ranks })
+    }
+
+    /// On a rank's part of a mesh.
+    fn of_part(
+        images: Option<Images>,
+        config: FlowConfig,
+        (team, mut laps): (Arc<Team>, Laps),
+        divided: Divided,
+    ) -> Result<Self, FlowError> {
+        let part = &divided.part;
         let config = super::setup::completed(&part.mesh, config)?;
         let edges = Pairs::edges_with(&part.mesh, team.size());
         let plan = Plan {
@@ -91,12 +125,7 @@ impl FlowSolver {
         };
         let mesh = part.mesh.clone();
         laps.end("edges");
-        Self::numbered(
-            (mesh, plan, edges),
-            config,
-            (team, laps),
-            (images, Some(Divided { part, whole, ranks })),
-        )
+        Self::numbered((mesh, plan, edges), config, (team, laps), (images, Some(divided)))
     }
 
     /// Does a rank's part of whatever rank 0 is asked for, until rank 0 ends ([`FlowSolver::dismiss`]).
@@ -109,6 +138,7 @@ impl FlowSolver {
                 Order::Fields => drop(me.fields()),
                 Order::Pieces => me.host.write_piece()?,
                 Order::Restart => drop(me.restart()),
+                Order::Places => drop(me.places()),
                 Order::Resume => me.resume(&Restart::default())?,
                 Order::Largest => {
                     let found = me.residuals();
@@ -122,6 +152,31 @@ impl FlowSolver {
             }
             Ok(())
         })
+    }
+
+    /// The boundary of a mesh that no rank has whole, which fields are on; none where a rank has it.
+    pub fn surface(&self) -> Option<&Mesh> {
+        self.host.kept().map(|kept| &kept.surface)
+    }
+
+    /// The most bytes that this rank held of meshes at once while one was divided that no rank has whole, and when.
+    pub fn held(&self) -> Option<Held> {
+        self.host.kept().map(|kept| kept.held)
+    }
+
+    /// The places of all nodes of a mesh that no rank has whole, in the file's order, as a mesh without elements: those of its restart. On
+    /// rank 0; collective.
+    pub fn places(&self) -> Mesh {
+        let _ = self.host.tell(Order::Places);
+        let places: Vec<f64> = self.host.nodes.iter().flat_map(|node| [node[5], node[6], node[7]]).collect();
+        let nodes = self.host.to_file_order(3, places);
+        Mesh { nodes: nodes.as_chunks().0.to_vec(), ..Mesh::default() }
+    }
+
+    /// Values of all rows in the file's order, on rank 0; collective.
+    #[cfg(test)]
+    pub(crate) fn by_file(&self, width: usize, rows: &[f64]) -> Vec<f64> {
+        self.host.to_file_order(width, rows.to_vec())
     }
 
     /// How the mesh was divided among ranks; none where it was not.
@@ -164,18 +219,32 @@ impl FlowSystem {
         }
     }
 
+    /// What is kept of a mesh that no rank has whole.
+    pub(super) fn kept(&self) -> Option<&Kept> {
+        self.over.as_ref()?.kept.as_ref()
+    }
+
+    /// Values of rows as values of the nodes that the rank that leads knows: of the file, or, where no rank has the mesh whole, of its
+    /// boundary. Nothing elsewhere.
+    pub(super) fn to_known_nodes(&self, width: usize, values: Vec<f64>) -> Vec<f64> {
+        match self.over.as_ref().zip(self.kept()) {
+            Some((over, kept)) => over.on_surface(kept, width, &values),
+            None => self.to_file_order(width, values),
+        }
+    }
+
     /// Values of rows as values of the mesh's nodes in the file's order: of all of them on the rank that leads, none elsewhere.
     pub(super) fn to_file_order(&self, width: usize, values: Vec<f64>) -> Vec<f64> {
         let (values, rows) = match &self.over {
-            None => (values, self.plan.permutation.new_of_old()),
+            None => (values, Cow::Borrowed(self.plan.permutation.new_of_old())),
             Some(over) => {
                 let all = over.gather(width, &values);
-                let Some(whole) = &over.whole else { return Vec::new() };
-                (all, whole.permutation.new_of_old())
+                let Some(rows) = over.of_file() else { return Vec::new() };
+                (all, rows)
             }
         };
         let mut out = Vec::with_capacity(width * self.file_nodes());
-        for (node, row) in self.rows_of_file(rows).enumerate() {
+        for (node, row) in self.rows_of_file(&rows).enumerate() {
             out.extend_from_slice(&values[row * width..][..width]);
             self.as_in_file(node, &mut out[node * width..]);
         }
@@ -196,4 +265,16 @@ impl FlowSystem {
         let scatter = |width: usize, values: &[f64]| rows.scatter(width, values);
         over_ranks::scattered(&**rows.share.ranks(), restart, self.file_nodes(), scatter).map(Some)
     }
+}
+
+/// Whether ranks can sweep as the set-up says.
+fn check_preconditioner(config: &FlowConfig) -> Result<(), FlowError> {
+    let around = config.implicit.preconditioner;
+    if around.sweeps_in_levels() {
+        return Err(FlowError::NotOverRanks {
+            what: format!("the preconditioner `{around}`"),
+            remedy: "choose `multicolor`, `lines` or `ilu0`",
+        });
+    }
+    Ok(())
 }

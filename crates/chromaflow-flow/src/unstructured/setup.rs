@@ -71,8 +71,11 @@ impl FlowSolver {
         // Distances are measured from the walls of the whole mesh.
         let surface = divided.as_ref().map(|divided| divided.part.with_surface(config.needs_elements()));
         let colors = divided.as_ref().map(|divided| divided.part.element_colors.clone());
-        let over = divided.map(|Divided { part, whole, ranks }| {
-            Rows::new(&ranks.ranks, &part, whole, &dual.pattern, ranks.reproducible, config.implicit.exchange)
+        let over = divided.map(|Divided { part, whole, kept, ranks }| {
+            let sweeps = config.implicit.exchange;
+            let mut rows = Rows::new(&ranks.ranks, &part, whole, &dual.pattern, ranks.reproducible, sweeps)?;
+            rows.kept = kept;
+            Ok::<_, FlowError>(rows)
         });
         let over = over.transpose()?;
         let share = over.as_ref().map(|rows| &rows.share);

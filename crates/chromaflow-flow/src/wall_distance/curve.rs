@@ -1,5 +1,7 @@
 //! An order of points along a curve that fills space: those that follow one another are near one another.
 
+use crate::ranks::spread;
+
 /// Bits of a coordinate in a point's place on the curve.
 const BITS: u32 = 21;
 
@@ -23,24 +25,10 @@ pub(super) fn order(points: &[[f64; 3]]) -> Vec<u32> {
     keys.into_iter().map(|(_, i)| i).collect()
 }
 
-/// The lowest 21 bits of a number, each three places from the next.
-fn spread(x: u64) -> u64 {
-    let mut x = x & 0x1f_ffff;
-    for (shift, mask) in [
-        (32, 0x001f_0000_0000_ffff),
-        (16, 0x001f_0000_ff00_00ff),
-        (8, 0x100f_00f0_0f00_f00f),
-        (4, 0x10c3_0c30_c30c_30c3),
-        (2, 0x1249_2492_4924_9249),
-    ] {
-        x = (x | (x << shift)) & mask;
-    }
-    x
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{order, spread};
+    use super::order;
+    use crate::ranks::spread;
 
     #[test]
     fn bits_are_spread() {

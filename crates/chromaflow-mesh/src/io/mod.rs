@@ -8,12 +8,14 @@ mod mapbc;
 mod openfoam;
 mod patches;
 mod scan;
+mod slices;
 mod su2;
 mod ugrid;
 mod vtu;
 mod write;
 
 pub use gmf_write::write_solb;
+pub use slices::{Counts, Names, Slice, SliceFace, Slices, mend, range_of, reader_of};
 pub use ugrid::Layout;
 pub use write::{write, write_as};
 

@@ -23,13 +23,9 @@ pub(crate) fn gather(
 /// Makes one marker per patch number, in ascending order, with names and codes of a table.
 pub(crate) fn named(raw: &mut Raw, faces: &[NumberedFace], table: &Patches) {
     let mut markers: BTreeMap<i64, usize> = faces.iter().map(|f| (f.1, 0)).collect();
-    for (id, slot) in &mut markers {
-        let (name, code) = table.get(id).map_or((None, None), |(name, code)| (name.clone(), Some(*code)));
-        let mut name = name.unwrap_or_else(|| id.to_string());
-        if raw.mesh.markers.iter().any(|m| m.name == name) {
-            name = format!("{name}_{id}");
-        }
-        *slot = raw.marker(name, code.filter(|&c| c != 0));
+    let numbers: Vec<i64> = markers.keys().copied().collect();
+    for (slot, (name, code)) in markers.values_mut().zip(marker_names(&numbers, table)) {
+        *slot = raw.marker(name, code);
     }
     for (id, (name, _)) in table.iter().filter(|(id, _)| !markers.contains_key(id)) {
         let name = name.as_deref().unwrap_or("unnamed");
@@ -38,6 +34,20 @@ pub(crate) fn named(raw: &mut Raw, faces: &[NumberedFace], table: &Patches) {
     for (nodes, id, place) in faces {
         raw.face(markers[id], corners(nodes), *place);
     }
+}
+
+/// Names and codes of markers for patches with these numbers, which ascend.
+pub(crate) fn marker_names(patches: &[i64], table: &Patches) -> Vec<(String, Option<i32>)> {
+    let mut names: Vec<(String, Option<i32>)> = Vec::with_capacity(patches.len());
+    for id in patches {
+        let (name, code) = table.get(id).map_or((None, None), |(name, code)| (name.clone(), Some(*code)));
+        let mut name = name.unwrap_or_else(|| id.to_string());
+        if names.iter().any(|(other, _)| *other == name) {
+            name = format!("{name}_{id}");
+        }
+        names.push((name, code.filter(|&c| c != 0)));
+    }
+    names
 }
 
 /// The nodes of such a face.

@@ -7,10 +7,12 @@
 //! hexahedra is optional and not read. **Source**: UG_IO documentation, "3D grid file type UGRID".
 
 use super::patches::{NumberedFace, gather};
+use super::slices::{Counts, Slice, SliceFace, range_of};
 use crate::parse::binary::{Bytes, int, node, real};
 use crate::parse::text::{Lines, Words};
 use crate::raw::Raw;
 use crate::{Kind, MeshError, ReadOptions};
+use chromaflow::files::FileError;
 use std::path::Path;
 
 /// How the numbers are stored.
@@ -161,54 +163,181 @@ impl Tokens {
     }
 }
 
+/// Where everything stands in a binary file.
+#[derive(Clone, Debug)]
+pub(super) struct Sections {
+    layout: Layout,
+    pub(super) counts: Counts,
+    /// Where the coordinates begin.
+    head: u64,
+}
+
+/// What a section is called where a file ends inside it.
+const SECTIONS: [&str; 4] =
+    ["the coordinates", "the boundary faces", "the patches of the boundary faces", "the elements"];
+
+impl Sections {
+    /// Reads the counts, at the beginning of a file.
+    fn read(bytes: &mut Bytes, layout: Layout) -> Result<Self, MeshError> {
+        let mark =
+            |bytes: &mut Bytes| if layout.records { bytes.int(4, "a record mark").map(drop) } else { Ok(()) };
+        mark(bytes)?;
+        let mut count = [0; 7];
+        for slot in &mut count {
+            let n = bytes.int(layout.int.into(), "the counts")?;
+            *slot = usize::try_from(n).ok().filter(|&n| n < u32::MAX as usize).ok_or_else(|| {
+                bytes.error(format!(
+                    "a count of {n}: is the byte order or the size of integers what the name tells?"
+                ))
+            })?;
+        }
+        mark(bytes)?;
+        mark(bytes)?;
+        let [nodes, triangles, quads, elements @ ..] = count;
+        Ok(Self { layout, counts: Counts { nodes, faces: [triangles, quads], elements }, head: bytes.offset })
+    }
+
+    /// Of a file that is as long as it must be.
+    pub(super) fn open(path: &Path, layout: Layout) -> Result<Self, MeshError> {
+        let mut bytes = Bytes::open(path, layout.big)?;
+        let sections = Self::read(&mut bytes, layout)?;
+        let length = std::fs::metadata(path).map_err(|e| FileError::new("cannot read", path, e))?.len();
+        let ends = [
+            sections.face(0),
+            sections.patch(0),
+            sections.element(Kind::Tetrahedron, 0),
+            sections.element(Kind::Hexahedron, sections.counts.elements[3]),
+        ];
+        match ends.iter().zip(SECTIONS).find(|(end, _)| length < **end) {
+            Some((_, what)) => {
+                Err(bytes.error_at(length, format!("the file ends inside {what}: it is cut short")))
+            }
+            None => Ok(sections),
+        }
+    }
+
+    /// Where a node stands.
+    pub(super) fn node(&self, number: usize) -> u64 {
+        self.head + 3 * u64::from(self.layout.real) * number as u64
+    }
+
+    /// Where a boundary face stands, triangles first.
+    pub(super) fn face(&self, number: usize) -> u64 {
+        let quads = number.saturating_sub(self.counts.faces[0]);
+        self.node(self.counts.nodes) + self.ints(3 * (number - quads) + 4 * quads)
+    }
+
+    fn patch(&self, face: usize) -> u64 {
+        self.face(self.counts.faces.iter().sum()) + self.ints(face)
+    }
+
+    /// Where an element stands, by its number within its type.
+    pub(super) fn element(&self, kind: Kind, number: usize) -> u64 {
+        let before = KINDS.into_iter().zip(self.counts.elements).take_while(|(other, _)| *other != kind);
+        let before: usize = before.map(|(other, count)| other.nodes() * count).sum();
+        self.patch(self.counts.faces.iter().sum()) + self.ints(before + kind.nodes() * number)
+    }
+
+    fn ints(&self, count: usize) -> u64 {
+        u64::from(self.layout.int) * count as u64
+    }
+
+    /// Reads one reader's ranges.
+    pub(super) fn slice(&self, path: &Path, part: usize, parts: usize) -> Result<Slice, MeshError> {
+        let Counts { nodes, faces, elements } = self.counts;
+        let of_nodes = range_of(nodes, parts, part);
+        let mut slice = Slice { first_node: of_nodes.start, ..Slice::default() };
+        let mut bytes = Bytes::open_at(path, self.layout.big, self.node(of_nodes.start))?;
+        self.coordinates(&mut bytes, of_nodes.len(), |x, _| slice.nodes.push(x))?;
+        for (shape, corners) in [3, 4].into_iter().enumerate() {
+            let range = range_of(faces[shape], parts, part);
+            let first = range.start + shape * faces[0];
+            let (from, mut number) = (slice.faces.len(), first as u32);
+            bytes = Bytes::open_at(path, self.layout.big, self.face(first))?;
+            self.lists(&mut bytes, range.len(), corners, SECTIONS[1], |nodes, _| {
+                let last = nodes.get(3).copied().unwrap_or(u32::MAX);
+                let nodes = [nodes[0], nodes[1], nodes[2], last];
+                slice.faces.push(SliceFace { nodes, patch: 0, number });
+                number += 1;
+            })?;
+            let mut own = slice.faces[from..].iter_mut();
+            bytes = Bytes::open_at(path, self.layout.big, self.patch(first))?;
+            self.patches(&mut bytes, range.len(), |patch| {
+                own.next().expect("as many as faces").patch = patch;
+            })?;
+        }
+        for (k, kind) in KINDS.into_iter().enumerate() {
+            let range = range_of(elements[k], parts, part);
+            slice.first[k] = range.start;
+            bytes = Bytes::open_at(path, self.layout.big, self.element(kind, range.start))?;
+            self.lists(&mut bytes, range.len(), kind.nodes(), SECTIONS[3], |nodes, _| {
+                if kind == Kind::Pyramid {
+                    slice.elements[k].extend(PYRAMID.map(|i| nodes[i]));
+                } else {
+                    slice.elements[k].extend(nodes);
+                }
+            })?;
+        }
+        Ok(slice)
+    }
+
+    fn coordinates(
+        &self,
+        bytes: &mut Bytes,
+        count: usize,
+        mut take: impl FnMut([f64; 3], u64),
+    ) -> Result<(), MeshError> {
+        let (rb, big) = (usize::from(self.layout.real), self.layout.big);
+        bytes.records(count as u64, 3 * rb, SECTIONS[0], |place, b| {
+            take(std::array::from_fn(|i| real(&b[i * rb..(i + 1) * rb], big)), place);
+            Ok(())
+        })
+    }
+
+    /// Nodes of faces or elements.
+    fn lists(
+        &self,
+        bytes: &mut Bytes,
+        count: usize,
+        corners: usize,
+        what: &str,
+        mut take: impl FnMut(&[u32], u64),
+    ) -> Result<(), MeshError> {
+        let (ib, big, mut list) = (usize::from(self.layout.int), self.layout.big, [0; 8]);
+        bytes.records(count as u64, corners * ib, what, |place, b| {
+            for (slot, b) in list.iter_mut().zip(b.chunks_exact(ib)) {
+                *slot = node(int(b, big))?;
+            }
+            take(&list[..corners], place);
+            Ok(())
+        })
+    }
+
+    fn patches(&self, bytes: &mut Bytes, count: usize, mut take: impl FnMut(i64)) -> Result<(), MeshError> {
+        let big = self.layout.big;
+        bytes.records(count as u64, self.layout.int.into(), SECTIONS[2], |_, b| {
+            take(int(b, big));
+            Ok(())
+        })
+    }
+}
+
 /// Reads a binary file.
 pub(super) fn read_binary(path: &Path, layout: Layout, options: &ReadOptions) -> Result<Raw, MeshError> {
-    let Layout { big, real: rb, int: ib, records } = layout;
-    let (rb, ib) = (rb as usize, ib as usize);
-    let mut bytes = Bytes::open(path, big)?;
-    let mark = |bytes: &mut Bytes| if records { bytes.int(4, "a record mark").map(drop) } else { Ok(()) };
-    mark(&mut bytes)?;
-    let mut count = [0u64; 7];
-    for slot in &mut count {
-        let n = bytes.int(ib, "the counts")?;
-        *slot = u64::try_from(n).ok().filter(|&n| n < u64::from(u32::MAX)).ok_or_else(|| {
-            bytes.error(format!(
-                "a count of {n}: is the byte order or the size of integers what the name tells?"
-            ))
-        })?;
-    }
-    mark(&mut bytes)?;
-    mark(&mut bytes)?;
+    let mut bytes = Bytes::open(path, layout.big)?;
+    let sections = Sections::read(&mut bytes, layout)?;
+    let Counts { nodes, faces: [triangles, quads], elements } = sections.counts;
     let mut all = Collector::new(true);
-    bytes.records(count[0], 3 * rb, "the coordinates", |place, b| {
-        all.node(std::array::from_fn(|i| real(&b[i * rb..(i + 1) * rb], big)), place);
-        Ok(())
-    })?;
-    let nodes = |b: &[u8], list: &mut [u32]| -> Result<(), String> {
-        for (slot, b) in list.iter_mut().zip(b.chunks_exact(ib)) {
-            *slot = node(int(b, big))?;
-        }
-        Ok(())
-    };
-    let mut list = [0; 8];
-    for (n, corners) in [(count[1], 3), (count[2], 4)] {
-        bytes.records(n, corners * ib, "the boundary faces", |place, b| {
-            nodes(b, &mut list[..corners])?;
-            all.face(&list[..corners], place);
-            Ok(())
-        })?;
+    sections.coordinates(&mut bytes, nodes, |x, place| all.node(x, place))?;
+    for (n, corners) in [(triangles, 3), (quads, 4)] {
+        sections.lists(&mut bytes, n, corners, SECTIONS[1], |nodes, place| all.face(nodes, place))?;
     }
-    let mut next = 0;
-    bytes.records(count[1] + count[2], ib, "the patches of the boundary faces", |_, b| {
-        all.faces[next].1 = int(b, big);
-        next += 1;
-        Ok(())
-    })?;
-    for (kind, n) in KINDS.into_iter().zip(&count[3..]) {
-        bytes.records(*n, kind.nodes() * ib, "the elements", |place, b| {
-            nodes(b, &mut list[..kind.nodes()])?;
-            all.element(kind, &list[..kind.nodes()], place);
-            Ok(())
+    let mut faces = all.faces.iter_mut();
+    sections
+        .patches(&mut bytes, triangles + quads, |patch| faces.next().expect("as many as faces").1 = patch)?;
+    for (kind, n) in KINDS.into_iter().zip(elements) {
+        sections.lists(&mut bytes, n, kind.nodes(), SECTIONS[3], |nodes, place| {
+            all.element(kind, nodes, place);
         })?;
     }
     gather(&mut all.raw, &all.faces, path, options)?;

@@ -2,7 +2,8 @@
 
 use crate::{MeshError, Place};
 use chromaflow::files::{self, FileError};
-use std::io::Read;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// Bytes asked for at once.
@@ -20,6 +21,13 @@ pub(crate) struct Bytes {
 impl Bytes {
     pub(crate) fn open(path: &Path, big: bool) -> Result<Self, MeshError> {
         Ok(Self { input: files::open(path)?, path: path.to_owned(), offset: 0, big })
+    }
+
+    /// An uncompressed file from a place on.
+    pub(crate) fn open_at(path: &Path, big: bool, offset: u64) -> Result<Self, MeshError> {
+        let opened = File::open(path).and_then(|mut file| file.seek(SeekFrom::Start(offset)).map(|_| file));
+        let file = opened.map_err(|e| FileError::new("cannot open", path, e))?;
+        Ok(Self { input: Box::new(file), path: path.to_owned(), offset, big })
     }
 
     /// Fills `into`; `what` is for the message.

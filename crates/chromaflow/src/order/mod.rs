@@ -21,7 +21,7 @@ mod tests;
 pub use adjacency::Adjacency;
 pub use assemble::{OffRow, RowBlocks};
 pub use batches::{BatchError, RowBatches};
-pub use coloring::{Coloring, ColoringError, VertexOrder};
+pub use coloring::{Coloring, ColoringError, VertexOrder, priority_of};
 pub use levels::LevelSchedule;
 pub use lines::{Lines, LinesError};
 pub use permutation::{NotAPermutation, Permutation};

@@ -1,8 +1,10 @@
 //! Compressible flow on meshes.
 
 mod plan;
+mod slices;
 
 pub use plan::WallCells;
+pub use slices::Way;
 
 use super::advice::{Around, Trouble};
 use super::flow::{Flow, in_one_piece};
@@ -12,7 +14,7 @@ use super::{Args, Prepared, over_ranks, prepare, summary};
 use crate::case::{CaseFile, Source};
 use crate::cite;
 use crate::context::Context;
-use crate::error::{CliError, CliResult};
+use crate::error::{CliError, CliResult, Done};
 use crate::run::files::Files;
 use crate::run::profiles::WallUnits;
 use chromaflow::BlockCsr;
@@ -21,13 +23,13 @@ use chromaflow::gpu::Wish;
 use chromaflow::order::PlanReport;
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow_device::give_back_freed;
-use chromaflow_flow::FlowSolver;
 use chromaflow_flow::config as flow;
 use chromaflow_flow::config::{Boundary, Limiter, Nonlinear};
 use chromaflow_flow::march::{FlowError, Place};
 use chromaflow_flow::mesh::{self, KindInfo, Mesh, Range};
 use chromaflow_flow::output::{Field, Restart, VtuOptions};
 use chromaflow_flow::unstructured::{FlowSystem, RankReport, Ranks, Spread};
+use chromaflow_flow::{FlowConfig, FlowSolver};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -46,8 +48,11 @@ pub fn run(
     ranks: Option<Ranks>,
     start: Instant,
 ) -> CliResult {
+    let way = Way::choose(&source, &case, ranks.as_ref())?;
+    let folder = args.out.clone().unwrap_or_else(|| case.folder(&source));
+    let follows = ranks.as_ref().is_some_and(|ranks| ranks.ranks.rank() > 0);
     if let Some(ranks) = &ranks {
-        if ranks.ranks.rank() > 0 {
+        if follows && way != Way::Slices {
             return over_ranks::follow(&source, &case, ctx, ranks.clone());
         }
         if case.output.matrix > 0 {
@@ -56,24 +61,46 @@ pub fn run(
         }
     }
     let program = summary::peak_bytes().unwrap_or(0);
-    if let Some(gpu) = ctx.gpu() {
+    let prepare_gpu = |config: &FlowConfig| {
+        if let Some(gpu) = ctx.gpu() {
+            gpu.prepare(chromaflow_flow::gpu::kernels_of(config));
+        }
+    };
+    if way == Way::Slices {
+        let mut read = 0.0;
+        let ranks = ranks.unwrap_or_else(over_ranks::of_one);
+        let files = if follows { None } else { Some(Files::new(folder, &case.output)?) };
+        let (prepared, mut solver) = slices::prepare(source, case, ctx.team(), ranks, |config| {
+            read = start.elapsed().as_secs_f64();
+            prepare_gpu(config);
+        })?;
+        give_back_freed();
+        compute_on_gpu(&mut solver, ctx, &prepared.source)?;
+        let Some(files) = files else {
+            solver.follow().map_err(|e| CliError::environment(e.to_string()))?;
+            return Ok(Done::Success);
+        };
+        let flow = OnMesh { prepared: &prepared, quality: Value::Null, solver, ctx, program, read };
+        return lead(args, flow, (files, start));
+    }
+    if ctx.gpu().is_some() {
         let mut settings = case.settings(&source, false)?;
         if case.linear.open {
             // Kernels of factors wait for the mesh, which may want lines.
             settings.implicit.preconditioner = PreconditionerKind::Lines;
         }
-        gpu.prepare(chromaflow_flow::gpu::kernels_of(&settings));
+        prepare_gpu(&settings);
     }
-    let prepared = prepare::prepare_mesh(source, case, ctx.team().size())?;
+    let mut prepared = prepare::prepare_mesh(source, case, ctx.team().size())?;
     let quality = if args.check { Value::Null } else { quality(&prepared.mesh, ctx.team().size()) };
     give_back_freed();
     let read = start.elapsed().as_secs_f64();
-    let out = args.out.clone().unwrap_or_else(|| prepared.case.folder(&prepared.source));
-    let files = Files::new(out, &prepared.case.output)?;
+    let files = Files::new(folder, &prepared.case.output)?;
     let (config, team) = (prepared.config.clone(), Arc::clone(ctx.team()));
     let solver = match ranks {
         None => FlowSolver::new(&prepared.mesh, config, team),
         Some(ranks) => {
+            prepared.way = Some(way);
             let (mesh, case) = (&prepared.mesh, &prepared.case);
             let stretched =
                 prepared.stretching.is_some_and(|found| case.is_stretched(found, mesh.planar.is_some()));
@@ -84,21 +111,25 @@ pub fn run(
     let mut solver = solver.map_err(|e| refused(&prepared.source, &e))?;
     give_back_freed();
     compute_on_gpu(&mut solver, ctx, &prepared.source)?;
-    let config = &prepared.config;
+    lead(args, OnMesh { prepared: &prepared, quality, solver, ctx, program, read }, (files, start))
+}
+
+/// A run of a solver that is ready; other ranks follow.
+fn lead(args: &Args, mut flow: OnMesh<'_>, (files, start): (Files, Instant)) -> CliResult {
+    let Prepared { source, case, config, .. } = flow.prepared;
     let run = Run {
         args,
-        ctx,
-        source: &prepared.source,
-        title: &prepared.case.case.title,
-        output: &prepared.case.output,
-        expect: &prepared.case.expect,
+        ctx: flow.ctx,
+        source,
+        title: &case.case.title,
+        output: &case.output,
+        expect: &case.expect,
         time: config.time,
         equations: Equations::Compressible,
         strouhal: [config.reference.length, config.freestream.mach],
         files,
         start,
     };
-    let mut flow = OnMesh { prepared: &prepared, quality, solver, ctx, program, read };
     let done = run.go(&mut flow);
     if done.is_ok() {
         flow.solver.dismiss();
@@ -175,7 +206,7 @@ impl Flow for OnMesh<'_> {
     type System = FlowSystem;
 
     fn headline(&self) -> String {
-        let Prepared { mesh_path, mesh, config, .. } = self.prepared;
+        let Prepared { mesh_path, mesh, counts, way, config, .. } = self.prepared;
         let implicit = &config.implicit;
         let method = match (implicit.method, implicit.preconditioner) {
             (Method::Richardson, PreconditionerKind::Multicolor) => {
@@ -191,16 +222,21 @@ impl Flow for OnMesh<'_> {
             }
             (method, around) => format!("{method} around {around}"),
         };
-        let nodes = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
-        let cells = mesh.elements();
+        let nodes = mesh.planar.map_or(counts.nodes, |planar| planar.nodes_2d);
+        let cells = counts.cells();
         let path = mesh_path.display();
         let ranks = self.solver.division().filter(|division| division.ranks > 1);
         let ranks =
             ranks.map_or_else(String::new, |d| format!("; {} ranks, balance {:.3}", d.ranks, d.balance));
         let path_of_messages = self.solver.halo_path().filter(|_| !ranks.is_empty());
         let ranks = ranks + &path_of_messages.map_or_else(String::new, |path| format!(", halos by {path}"));
+        let way =
+            way.filter(|way| *way == Way::Slices || !ranks.is_empty()).map_or_else(String::new, Way::text);
         let lines = lines_of(self.solver.order());
-        format!("{path}: {nodes} nodes, {cells} cells; {method}{lines}, policy {}{ranks}", implicit.policy)
+        format!(
+            "{path}: {nodes} nodes, {cells} cells; {method}{lines}, policy {}{ranks}{way}",
+            implicit.policy
+        )
     }
 
     fn cautions(&self) -> Vec<String> {
@@ -241,9 +277,12 @@ impl Flow for OnMesh<'_> {
     }
 
     fn write_pieces(&mut self, list: &Path, more: &[Field], options: VtuOptions) -> CliResult<Vec<PathBuf>> {
-        if self.solver.division().is_none() {
+        let sliced = self.solver.surface().is_some();
+        if self.solver.division().is_none() && !sliced {
             return in_one_piece(self, list, more, options);
         }
+        // Of slices more is known on the boundary alone.
+        let more = if sliced { &[] } else { more };
         let written = self.solver.write_pieces(list, &self.prepared.mesh, more, options);
         written.map_err(|e| CliError::environment(e.to_string()))
     }
@@ -276,6 +315,9 @@ impl Flow for OnMesh<'_> {
     }
 
     fn restart_places(&self) -> Cow<'_, Mesh> {
+        if self.solver.surface().is_some() {
+            return Cow::Owned(self.solver.places());
+        }
         Cow::Borrowed(&self.prepared.mesh)
     }
 
@@ -295,7 +337,7 @@ impl Flow for OnMesh<'_> {
     }
 
     fn summary(&self) -> Map<String, Value> {
-        let Prepared { mesh, case, config, mesh_path, stretching, .. } = self.prepared;
+        let Prepared { mesh, counts, case, config, mesh_path, stretching, .. } = self.prepared;
         let memory = self.solver.memory();
         let fill = match config.implicit.preconditioner {
             PreconditionerKind::Ilu(fill) => fill,
@@ -323,12 +365,12 @@ impl Flow for OnMesh<'_> {
             },
             "mesh": {
                 "file": mesh_path,
-                "nodes": mesh.nodes.len(),
+                "nodes": counts.nodes,
                 "nodes_2d": mesh.planar.map(|planar| planar.nodes_2d),
-                "tets": mesh.tets.len(),
-                "pyramids": mesh.pyramids.len(),
-                "prisms": mesh.prisms.len(),
-                "hexes": mesh.hexes.len(),
+                "tets": counts.elements[0],
+                "pyramids": counts.elements[1],
+                "prisms": counts.elements[2],
+                "hexes": counts.elements[3],
                 "planar": mesh.planar.is_some(),
                 "stretching": stretching,
                 "quality": self.quality,
@@ -349,6 +391,9 @@ impl Flow for OnMesh<'_> {
                 facts.insert("halo".to_owned(), json!(path));
             }
             facts.insert("halo_s".to_owned(), json!(self.solver.exchange_seconds()));
+        }
+        if let Some(held) = self.solver.held() {
+            facts.insert("slices".to_owned(), json!({ "held_bytes": held.bytes, "held_most": held.when }));
         }
         if let Some(turbulence) = &config.turbulence {
             let unknowns = if turbulence.model.is_spalart_allmaras() { 1 } else { 2 };
@@ -371,6 +416,9 @@ impl Flow for OnMesh<'_> {
 
     fn around(&self, place: Place) -> Option<Around> {
         let Place::Node(node) = place else { return None };
+        if self.solver.surface().is_some() {
+            return None;
+        }
         Some(Around::node(&self.prepared.mesh, node))
     }
 

@@ -29,7 +29,7 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: u
         ("dual mesh", memory.mesh),
         ("state", memory.state),
         ("work arrays", memory.work),
-        ("mesh as read", mesh_bytes(&prepared.mesh)),
+        ("mesh as read", solver.held().map_or_else(|| mesh_bytes(&prepared.mesh), |held| held.bytes)),
         ("files to write", files.saturating_sub(solver.releasable())),
     ];
     let total: usize = parts.iter().map(|p| p.1).sum();
@@ -60,6 +60,7 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: u
                     "\ny+ of the first nodes off the wall, as on a {layer} flat plate: {low:.2} to {high:.2}"
                 );
             }
+            None if solver.surface().is_some() => println!("\na mesh in slices: a run tells y+"),
             None => println!("\nno viscous walls: no y+"),
         }
         println!("\nthe case can be run");
@@ -67,7 +68,7 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: u
     let memory: serde_json::Map<_, _> =
         parts.iter().map(|(name, n)| ((*name).to_owned(), json!(n))).collect();
     ctx.write_json(&json!({
-        "mesh": { "nodes": prepared.mesh.nodes.len(), "cells": prepared.mesh.elements() },
+        "mesh": { "nodes": prepared.counts.nodes, "cells": prepared.counts.cells() },
         "colors": order.colors,
         "memory": { "parts": memory, "total_bytes": total },
         "y_plus": y_plus.map(|(low, high)| [low, high]),

@@ -27,17 +27,22 @@ fn array<const N: usize>(file: &[u8], name: &str) -> Vec<[u8; N]> {
 }
 
 /// Nodes of the mesh by the bits of their places.
-fn by_place(nodes: &[[f64; 3]]) -> HashMap<[u64; 3], usize> {
+pub(super) fn by_place(nodes: &[[f64; 3]]) -> HashMap<[u64; 3], usize> {
     let all: HashMap<_, _> = nodes.iter().enumerate().map(|(i, x)| (x.map(f64::to_bits), i)).collect();
     assert_eq!(all.len(), nodes.len(), "places tell nodes apart");
     all
 }
 
 /// Nodes of each cell of the files, by nodes of the mesh, and how often; nodes that are no copy, and how often.
-type Seen = (BTreeMap<Vec<usize>, usize>, BTreeMap<usize, usize>);
+pub(super) type Seen = (BTreeMap<Vec<usize>, usize>, BTreeMap<usize, usize>);
 
 /// What a file has; its values are those of `fields`.
-fn read(file: &Path, places: &HashMap<[u64; 3], usize>, fields: &[Field], (cells, own): &mut Seen) {
+pub(super) fn read(
+    file: &Path,
+    places: &HashMap<[u64; 3], usize>,
+    fields: &[Field],
+    (cells, own): &mut Seen,
+) {
     let bytes = std::fs::read(file).unwrap();
     let points: Vec<f64> = array(&bytes, "Points").into_iter().map(f64::from_le_bytes).collect();
     let nodes: Vec<usize> = points.as_chunks::<3>().0.iter().map(|x| places[&x.map(f64::to_bits)]).collect();
@@ -65,7 +70,7 @@ fn read(file: &Path, places: &HashMap<[u64; 3], usize>, fields: &[Field], (cells
 }
 
 /// The cells of a mesh, those of the front plane of a planar one.
-fn cells_of(mesh: &Mesh) -> Vec<Vec<usize>> {
+pub(super) fn cells_of(mesh: &Mesh) -> Vec<Vec<usize>> {
     let mut all = Vec::new();
     let front = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
     mesh.each_element(|_, _, nodes| {

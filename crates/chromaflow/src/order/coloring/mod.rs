@@ -305,12 +305,17 @@ impl Coloring {
     }
 }
 
-/// Many neighbors first (by powers of two), then a hash, then the row number: no two rows are alike.
 fn priority(graph: &Adjacency, row: usize) -> (u32, u32, usize) {
+    priority_of(graph.degree(row), row)
+}
+
+/// In which order a parallel coloring visits rows, the largest first: many neighbors (by powers of two), then a hash of the row's number,
+/// then that: no two rows are alike.
+pub fn priority_of(degree: usize, row: usize) -> (u32, u32, usize) {
     let mut z = (row as u64).wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    (usize::BITS - graph.degree(row).leading_zeros(), (z >> 32) as u32, row)
+    (usize::BITS - degree.leading_zeros(), (z >> 32) as u32, row)
 }
 
 /// Finds free colors: `stamp[c] == row` marks color c as taken by a neighbor of `row`.

@@ -1,0 +1,283 @@
+//! Parts of a mesh that no rank holds whole.
+//!
+//! Each rank reads its ranges of the file. Nodes go to their owners along a curve of Hilbert, elements and boundary faces to all ranks that
+//! own one of their nodes, and from these to those that need them for the second layer. Rows are colored by all ranks together. What comes
+//! of it is the [`Part`] that rank 0 would have cut, but for the order of rows within a color, that of the curve, and for who owns what.
+//! Neither order nor colors depend on the number of ranks.
+//!
+//! | file | |
+//! |---|---|
+//! | `curve.rs` | which rank owns which node |
+//! | `elements.rs` | elements on their way to ranks |
+//! | `color.rs` | colors found by all ranks |
+//! | `part.rs` | the part made of what came |
+//! | `post.rs` | lists that pass between ranks |
+
+mod color;
+mod curve;
+mod elements;
+mod part;
+mod post;
+#[cfg(test)]
+mod tests;
+
+pub use curve::spread;
+pub use part::Kept;
+
+use super::{Part, own_host};
+use crate::laps::Laps;
+use crate::mesh::{
+    Counts, Defect, Kind, Marker, MeshError, Place, ReadOptions, Report, Slice, Slices, range_of, reader_of,
+};
+use crate::numbering::Numbering;
+use chromaflow_comm::{CommError, Communicator};
+use chromaflow_device::Team;
+use curve::Node;
+use elements::{Directory, Pack, second_layer, to_owners};
+use post::{distinct, gather_all, swap};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Why a mesh could not be divided by slices.
+#[derive(Debug, thiserror::Error)]
+pub enum SlicedError {
+    /// The file, or the mesh in it.
+    #[error(transparent)]
+    Mesh(Box<MeshError>),
+    /// What wants a rank that has the whole mesh.
+    #[error("{what} needs a rank that has the whole mesh: read it whole, or {remedy}")]
+    Whole {
+        /// What was asked for.
+        what: String,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// Other ranks.
+    #[error(transparent)]
+    Ranks(#[from] CommError),
+}
+
+/// A mesh of whose file each rank has read its ranges.
+pub struct Sliced {
+    slices: Slices,
+    slice: Slice,
+    /// Markers without faces.
+    markers: Vec<Marker>,
+    /// Marker and number there of each face of the slice.
+    in_markers: Vec<[u32; 2]>,
+}
+
+impl Sliced {
+    /// Each rank reads its ranges of a file; collective.
+    ///
+    /// # Errors
+    /// [`SlicedError::Mesh`], the same on all ranks, as the reader of the whole file has them.
+    pub fn read(ranks: &dyn Communicator, path: &Path, options: &ReadOptions) -> Result<Self, SlicedError> {
+        let slices = agreed(ranks, path, Slices::open(path, options))?;
+        let counts = slices.counts();
+        let [f, g] = counts.faces;
+        let [a, b, c, d] = counts.elements;
+        let seen = gather_all(ranks, &[counts.nodes, f, g, a, b, c, d].map(|n| n as u64))?;
+        if let Some(other) = seen.iter().position(|other| *other != seen[0]) {
+            let what = format!("{}: rank {other} reads another file than rank 0", path.display());
+            return Err(SlicedError::Mesh(Box::new(MeshError::Request(format!(
+                "{what}: slices need a file system that all hosts share"
+            )))));
+        }
+        let slice = agreed(ranks, path, slices.read(ranks.rank(), ranks.size()))?;
+        // How many triangles and quadrilaterals of each patch come before this rank's.
+        let shape = |nodes: &[u32; 4]| usize::from(nodes[3] != u32::MAX);
+        let mut own: BTreeMap<i64, [i64; 2]> = BTreeMap::new();
+        for face in &slice.faces {
+            own.entry(face.patch).or_default()[shape(&face.nodes)] += 1;
+        }
+        let own: Vec<i64> = own.into_iter().flat_map(|(patch, [t, q])| [patch, t, q]).collect();
+        let mut next: BTreeMap<i64, [u32; 2]> = BTreeMap::new();
+        for (rank, counts) in gather_all(ranks, &own)?.into_iter().enumerate() {
+            for &[patch, t, q] in counts.as_chunks().0 {
+                let [triangles, quads] = next.entry(patch).or_default();
+                if rank < ranks.rank() {
+                    (*triangles, *quads) = (*triangles + t as u32, *quads + q as u32);
+                }
+            }
+        }
+        let patches: Vec<i64> = next.keys().copied().collect();
+        let mut place = |face: &crate::mesh::SliceFace| {
+            let marker = patches.binary_search(&face.patch).expect("a patch of a face") as u32;
+            let next = &mut next.get_mut(&face.patch).expect("as above")[shape(&face.nodes)];
+            *next += 1;
+            [marker, *next - 1]
+        };
+        let in_markers = slice.faces.iter().map(&mut place).collect();
+        Ok(Self { markers: slices.markers(&patches), slices, slice, in_markers })
+    }
+
+    /// Multiplies all coordinates.
+    pub fn scale(&mut self, by: f64) {
+        self.slice.nodes.iter_mut().flatten().for_each(|x| *x *= by);
+    }
+
+    /// How much the whole mesh has of everything.
+    pub fn counts(&self) -> Counts {
+        self.slices.counts()
+    }
+
+    /// Its markers, without their faces.
+    pub fn markers(&self) -> &[Marker] {
+        &self.markers
+    }
+
+    /// This rank's part; collective. `viscous`: elements have colors.
+    ///
+    /// # Errors
+    /// [`SlicedError`], of meshes the same on all ranks.
+    pub fn divide(
+        mut self,
+        ranks: &dyn Communicator,
+        numbering: Numbering,
+        (team, laps): (&Team, &mut Laps),
+        viscous: bool,
+    ) -> Result<(Part, Kept), SlicedError> {
+        if numbering.lines {
+            return Err(SlicedError::Whole {
+                what: "the preconditioner `lines`, whose lines may cross the mesh,".to_owned(),
+                remedy: "choose `multicolor` or `ilu0`",
+            });
+        }
+        let mut held = Held::default();
+        let nodes = self.weighted(ranks)?;
+        held.at("slices", self.slice.bytes() + size_of_val(&nodes[..]));
+        let names = ranks.gather_all(&own_host())?;
+        let (_, order) = super::by_host(&names);
+        let (owned, owner) = curve::divide(ranks, &nodes, &order)?;
+        drop(nodes);
+        self.slice.nodes = Vec::new();
+        laps.end("order");
+        let mut in_markers = self.in_markers.iter();
+        let read = Pack::of_slice(&mut self.slice, |face| {
+            let [marker, number] = in_markers.next().expect("as many as faces");
+            let [a, b, c, d] = face.nodes;
+            [a, b, c, d, *marker, *number, face.number]
+        });
+        let directory = Directory { ranks, count: self.counts().nodes, first: self.slice.first_node, owner };
+        let numbers: Vec<u32> = owned.iter().map(|node| node.number).collect();
+        held.at("elements sent", 2 * read.bytes());
+        let own = to_owners(&directory, read)?;
+        let near = distinct(own.nodes());
+        let near_owners = directory.owners(&near)?;
+        let outer = second_layer(ranks, &own, &numbers, (&near, &near_owners))?;
+        held.at("layers", 2 * (own.bytes() + outer.bytes()));
+        let all = own.joined(outer);
+        laps.end("divide");
+        let found = part::Found { sliced: &self, ranks, order, directory, owned, near, all };
+        let made = found.into_part(numbering, (team, laps), viscous, held);
+        laps.end("cut");
+        made
+    }
+
+    /// The nodes that this rank has read, with the cost of their rows: their neighbors and two. As many elements as meet at a node, so many faces
+    /// does the polyhedron around it have that its neighbors are the corners of: by Euler's formula these are 2 + sum (k / 2 - 1), where k is the
+    /// number of edges of an element there, and on the boundary 1 + sum (k / 2 - 1) + b / 2 with b faces of the boundary.
+    fn weighted(&self, ranks: &dyn Communicator) -> Result<Vec<Node>, SlicedError> {
+        let mut corners: Vec<u32> = Vec::new();
+        for (kind, list) in Kind::ALL.into_iter().zip(&self.slice.elements) {
+            corners.extend(list);
+            if kind == Kind::Pyramid {
+                // Four edges meet at the apex: half as many again.
+                corners.extend(list.chunks_exact(5).map(|e| e[4]));
+            }
+        }
+        let of_faces =
+            self.slice.faces.iter().flat_map(|face| face.nodes).filter(|&n| n != u32::MAX).collect();
+        let counts = [self.counted(ranks, corners)?, self.counted(ranks, of_faces)?];
+        let first = self.slice.first_node;
+        let node = |(i, at): (usize, &[f64; 3])| {
+            let [elements, faces] = [counts[0][i], counts[1][i]];
+            let twice = elements + faces + if faces > 0 { 2 } else { 4 };
+            Node { at: *at, number: (first + i) as u32, weight: twice / 2 + 2 }
+        };
+        let mut report = Report::default();
+        for (i, &at) in self.slice.nodes.iter().enumerate().filter(|(i, _)| counts[0][*i] == 0) {
+            report.add(Defect::UnusedNode, || self.slices.unused(first + i, at));
+        }
+        self.judged(ranks, report)?;
+        Ok(self.slice.nodes.iter().enumerate().map(node).collect())
+    }
+
+    /// How often all ranks name each node that this one has read.
+    fn counted(&self, ranks: &dyn Communicator, mut named: Vec<u32>) -> Result<Vec<u32>, CommError> {
+        named.sort_unstable();
+        let (all, size) = (self.counts().nodes, ranks.size());
+        let mut lists = vec![Vec::new(); size];
+        for same in named.chunk_by(|a, b| a == b) {
+            lists[reader_of(all, size, same[0] as usize)].push([same[0], same.len() as u32]);
+        }
+        drop(named);
+        let range = range_of(all, size, ranks.rank());
+        let mut counts = vec![0; range.len()];
+        for [node, count] in swap(ranks, lists)?.into_iter().flatten() {
+            counts[node as usize - range.start] += count;
+        }
+        Ok(counts)
+    }
+
+    /// Ends on all ranks with what all have found, where that is anything.
+    fn judged(&self, ranks: &dyn Communicator, report: Report) -> Result<(), SlicedError> {
+        let found = if report.is_clean() {
+            Ok(())
+        } else {
+            Err(MeshError::Broken { path: self.slices.path().to_owned(), report: Box::new(report) })
+        };
+        agreed(ranks, self.slices.path(), found)
+    }
+}
+
+/// The most bytes that a rank held at once while the mesh was divided, and when: of the mesh, its own and that of messages under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Held {
+    /// Bytes.
+    pub bytes: usize,
+    /// The stage.
+    pub when: &'static str,
+}
+
+impl Held {
+    fn at(&mut self, when: &'static str, bytes: usize) {
+        if bytes > self.bytes {
+            *self = Self { bytes, when };
+        }
+    }
+}
+
+/// What each rank has found, or the error of all: of the first place in the file, or all defects.
+fn agreed<T>(ranks: &dyn Communicator, path: &Path, found: Result<T, MeshError>) -> Result<T, SlicedError> {
+    let mine = match &found {
+        Ok(_) => Vec::new(),
+        Err(MeshError::Syntax { place: Place::Byte(place) | Place::Line(place), what, .. }) => {
+            [b"S", &place.to_le_bytes()[..], what.as_bytes()].concat()
+        }
+        Err(MeshError::Broken { report, .. }) => [b"B", &report.pack()[..]].concat(),
+        Err(other) => format!("T{other}").into_bytes(),
+    };
+    // Ranks read for as long as it takes.
+    ranks.barrier_patiently()?;
+    let all = ranks.gather_all(&mine)?;
+    let of = |tag: u8| {
+        let tagged = all.iter().filter_map(|said| said.split_first());
+        tagged.filter(move |(first, _)| **first == tag).map(|(_, rest)| rest)
+    };
+    let path = path.to_owned();
+    let syntax = of(b'S').filter_map(|said| said.split_first_chunk::<8>());
+    let first = syntax.map(|(place, what)| (u64::from_le_bytes(*place), what)).min();
+    let error = if let Some((place, what)) = first {
+        let what = String::from_utf8_lossy(what).into_owned();
+        MeshError::Syntax { path, place: Place::Byte(place), what }
+    } else if let Some(text) = of(b'T').next() {
+        MeshError::Request(String::from_utf8_lossy(text).into_owned())
+    } else if of(b'B').next().is_some() {
+        MeshError::Broken { path, report: Box::new(Report::unpack(of(b'B'))) }
+    } else {
+        return found.map_err(|error| SlicedError::Mesh(Box::new(error)));
+    };
+    Err(SlicedError::Mesh(Box::new(error)))
+}

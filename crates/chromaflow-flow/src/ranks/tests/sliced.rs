@@ -1,0 +1,239 @@
+//! Flows on meshes that no rank has whole.
+
+use super::pieces::{Seen, by_place, cells_of, read};
+use super::{Case, Outcome, PATIENCE, SIZES, alone, apart, bump, config, cube, lined_case, march, marched};
+use super::{newton_case, over, plain_cases};
+use crate::FlowSolver;
+use crate::config::{
+    Boundary, Equations, NewtonKrylov, Nonlinear, Steady, Time, TurbulenceConfig, TurbulenceModel,
+};
+use crate::mesh::{Mesh, ReadOptions, write};
+use crate::output::{Restart, VtuOptions};
+use crate::ranks::{Ranks, Sliced};
+use crate::testmesh::mixed_cube;
+use chromaflow::Policy;
+use chromaflow::factor::block_ilu::Fill;
+use chromaflow::solver::{Method, PreconditionerKind};
+use chromaflow_comm::{Communicator, Threads, run};
+use chromaflow_device::Team;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A case whose mesh lies in a file.
+struct Stored {
+    path: PathBuf,
+    case: Case,
+    _dir: tempfile::TempDir,
+}
+
+fn stored(case: Case) -> Stored {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("mesh.lb8.ugrid");
+    write(&path, &case.mesh).unwrap();
+    let mesh = crate::mesh::read(&path, &ReadOptions::default()).unwrap();
+    Stored { path, case: Case { mesh, ..case }, _dir: dir }
+}
+
+impl Stored {
+    /// What each rank finds with its solver.
+    fn each<T: Send + 'static>(
+        &self,
+        size: usize,
+        reproducible: bool,
+        job: impl Fn(usize, Result<FlowSolver, crate::march::FlowError>) -> Result<T, String>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Vec<T> {
+        let (path, config) = (self.path.clone(), self.case.config.clone());
+        run(size, PATIENCE, move |threads: &Threads| {
+            let sliced = Sliced::read(threads, &path, &ReadOptions::default()).map_err(|e| e.to_string())?;
+            let ranks = Ranks { ranks: Arc::new(threads.clone()), reproducible };
+            job(
+                threads.rank(),
+                FlowSolver::over_slices(sliced, config.clone(), Arc::new(Team::new(1)), ranks),
+            )
+        })
+        .unwrap()
+    }
+
+    fn over(&self, size: usize, reproducible: bool, from: Option<&Restart>) -> Outcome {
+        let (case, from) = (self.case.clone(), from.cloned());
+        let mut found = self.each(size, reproducible, move |rank, solver| {
+            marched(rank, solver, &case, from.as_ref(), |_| Ok(()))
+        });
+        found.swap_remove(0).expect("the first rank has the outcome")
+    }
+}
+
+fn viscous(turbulent: bool) -> Case {
+    let mut config = cube(&Boundary::NoSlipAdiabatic);
+    (config.equations, config.freestream.reynolds) =
+        (Equations::Laminar, if turbulent { 1e5 } else { 500.0 });
+    if turbulent {
+        let model = TurbulenceModel::SaNeg;
+        config.turbulence = Some(TurbulenceConfig { model, ..TurbulenceConfig::default() });
+    }
+    Case { mesh: mixed_cube(4, 0.1), config, bump: true, iterations: 5 }
+}
+
+/// Turbulent flow over thin layers of hexahedra, swept by colors.
+fn layered() -> Case {
+    let mut case = lined_case(Policy::D);
+    case.config.implicit.preconditioner = PreconditionerKind::Multicolor;
+    case.config.turbulence =
+        Some(TurbulenceConfig { model: TurbulenceModel::SaNeg, ..TurbulenceConfig::default() });
+    case
+}
+
+/// At a state that is none of rest, on elements of all types.
+#[test]
+fn residuals_by_slices_are_those_of_the_whole_mesh() {
+    for (what, case) in [
+        ("inviscid", plain_cases().swap_remove(0).1),
+        ("laminar", viscous(false)),
+        ("turbulent", viscous(true)),
+        ("layers", layered()),
+    ] {
+        let stored = stored(case);
+        let mut solver =
+            FlowSolver::new(&stored.case.mesh, stored.case.config.clone(), Arc::new(Team::new(1))).unwrap();
+        solver.set_state(bump);
+        let b = solver.assembled().2.to_vec();
+        let expected = solver.in_mesh_order(5, &b);
+        for size in SIZES {
+            let found = stored.each(size, false, |_, solver| {
+                let mut solver = solver.map_err(|e| e.to_string())?;
+                solver.set_state(bump);
+                let b = solver.assembled().2.to_vec();
+                Ok(solver.by_file(5, &b))
+            });
+            let off = apart(&found[0], &expected);
+            assert!(off < 1e-12, "{what} on {size} ranks: {off}");
+        }
+    }
+}
+
+/// Histories, forces, fields and restarts of one rank, but for the rounding of sums, and bit for bit where these are exact.
+#[test]
+fn marches_by_slices_are_the_same_on_any_number_of_ranks() {
+    for (what, case) in [
+        ("plain", plain_cases().swap_remove(1).1),
+        ("Newton-Krylov", newton_case()),
+        ("laminar", viscous(false)),
+        ("layers", layered()),
+    ] {
+        let stored = stored(case);
+        let exact = stored.over(1, true, None);
+        for size in SIZES {
+            assert!(stored.over(size, true, None) == exact, "{what} on {size} ranks");
+            let near = stored.over(size, false, None);
+            for (a, b) in near.residuals.iter().zip(&exact.residuals) {
+                assert!(apart(a, b) < 1e-6, "{what} on {size} ranks: {a:?}, with exact sums {b:?}");
+            }
+        }
+        assert!(stored.over(30, true, None) == exact, "{what} on more ranks than some have nodes");
+    }
+}
+
+/// Sweeps over colors, and incomplete factors of each rank's rows: other steps, the same flow.
+#[test]
+fn marches_by_slices_end_at_the_flow_of_the_whole_mesh() {
+    for preconditioner in [PreconditionerKind::Multicolor, PreconditionerKind::Ilu(Fill::Level(1))] {
+        let mut config = cube(&Boundary::SlipWall);
+        config.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov::default());
+        (config.implicit.method, config.implicit.preconditioner) = (Method::Gmres, preconditioner);
+        config.implicit.cfl.growth = 2.0;
+        config.time = Time::Steady(Steady { iterations: 60, orders: 9.0 });
+        let stored = stored(Case { mesh: mixed_cube(5, 0.2), config, bump: true, iterations: 30 });
+        let last = |o: &Outcome| o.residuals.last().unwrap()[0] / o.residuals[0][0];
+        let expected = alone(&stored.case);
+        assert!(last(&expected) < 1e-9);
+        for size in [1, 2, 5] {
+            let found = stored.over(size, false, None);
+            assert!(last(&found) < 1e-9, "{preconditioner} on {size} ranks: {}", last(&found));
+            let forces = apart(found.forces.last().unwrap(), expected.forces.last().unwrap());
+            assert!(forces < 1e-8, "{preconditioner} on {size} ranks: {forces}");
+            let states = apart(&found.restart.fields[0].values, &expected.restart.fields[0].values);
+            assert!(states < 1e-8, "{preconditioner} on {size} ranks: {states}");
+        }
+    }
+}
+
+/// A restart of a mesh read by slices is one of the file's mesh, and goes on there and the other way round.
+#[test]
+fn restarts_do_not_know_of_slices() {
+    let stored = stored(viscous(true));
+    let half = stored.over(3, false, None);
+    let mesh = &stored.case.mesh;
+    let (whole, places) = (over(2, &stored.case, false, Some(&half.restart)), mesh.nodes.clone());
+    let again = stored.over(5, false, Some(&half.restart));
+    assert!(apart(&whole.residuals[0], &again.residuals[0]) < 1e-11);
+    let back = stored.over(2, false, Some(&whole.restart));
+    let on = over(1, &stored.case, false, Some(&whole.restart));
+    assert!(apart(&back.residuals[0], &on.residuals[0]) < 1e-11);
+    let found = stored.each(3, false, |rank, solver| {
+        let mut solver = solver.map_err(|e| e.to_string())?;
+        if rank > 0 {
+            return solver.follow().map(|()| Vec::new()).map_err(|e| e.to_string());
+        }
+        let places = solver.places().nodes;
+        solver.dismiss();
+        Ok(places)
+    });
+    assert!(found[0] == places);
+}
+
+/// Cells, copies and values of pieces are those of the whole; fields that rank 0 has are on the boundary.
+#[test]
+fn pieces_of_slices_have_the_cells_and_values_of_the_whole() {
+    let mut config = config(&[]);
+    let mesh: Mesh = mixed_cube(4, 0.2);
+    for marker in &mesh.markers {
+        config.boundaries.insert(marker.name.clone(), Boundary::Farfield);
+    }
+    let stored = stored(Case { mesh, config, bump: true, iterations: 0 });
+    let mesh = &stored.case.mesh;
+    let fields = alone(&stored.case).fields;
+    let fields: Vec<_> = fields
+        .into_iter()
+        .map(|(name, values)| {
+            let components = values.len() / mesh.nodes.len();
+            crate::output::Field { name, components, values }
+        })
+        .collect();
+    for size in [1, 2, 3, 5] {
+        let dir = tempfile::tempdir().unwrap();
+        let list = dir.path().join("v.pvtu");
+        let (path, case) = (list.clone(), stored.case.clone());
+        let mut found = stored.each(size, false, move |rank, solver| {
+            let mut solver = solver.map_err(|e| e.to_string())?;
+            solver.set_state(bump);
+            if rank > 0 {
+                return solver.follow().map(|()| None).map_err(|e| e.to_string());
+            }
+            let options = VtuOptions { compress: false };
+            let written = solver.write_pieces(&path, &case.mesh, &[], options).unwrap();
+            let surface = solver.surface().unwrap().nodes.clone();
+            let outcome = march(&mut solver, &case, false);
+            solver.dismiss();
+            Ok(Some((written, surface, outcome.fields)))
+        });
+        let (written, surface, on_surface) = found.swap_remove(0).unwrap();
+        let (places, mut seen) = (by_place(&mesh.nodes), Seen::default());
+        written[1..].iter().for_each(|file| read(file, &places, &fields, &mut seen));
+        assert!(seen.0.values().all(|&times| times == 1), "{size} ranks: a cell in two pieces");
+        assert!(seen.0.into_keys().eq(cells_of(mesh)), "{size} ranks: cells");
+        assert!(
+            seen.1.values().all(|&own| own == 1) && seen.1.len() == mesh.nodes.len(),
+            "{size} ranks: copies"
+        );
+        for ((name, values), whole) in on_surface.iter().zip(&fields) {
+            let c = whole.components;
+            assert_eq!((name, values.len()), (&whole.name, c * surface.len()));
+            for (x, values) in surface.iter().zip(values.chunks_exact(c)) {
+                assert_eq!(values, &whole.values[places[&x.map(f64::to_bits)] * c..][..c], "{name} at {x:?}");
+            }
+        }
+    }
+}
