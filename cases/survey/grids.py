@@ -258,10 +258,8 @@ def case(name, grid, *args, **named):
 
 
 def cases():
-    case("cyl_euler_m02", "cyl", 0.2, FOIL)
     case("cyl_lam_re40", "cyl", 0.2, FOIL, re=40)
     case("cyl_euler_m3", "cyl", 3.0, FOIL)
-    case("ellipse_euler_m04", "ellipse", 0.4, FOIL, 3)
     case("ellipse_lam_re500", "ellipse", 0.3, FOIL, re=500)
     case("ellipse_euler_m14", "ellipse", 1.4, FOIL)
     for code, mach, alpha in (("0012", 0.3, 4), ("0012", 0.8, 1.25), ("0012", 0.85, 1), ("0012", 1.2, 0), ("0012", 0.05, 3), ("2412", 0.6, 2), ("2412", 0.75, 1), ("4415", 0.2, 8), ("4415", 0.65, 1), ("0021", 0.4, 5), ("0021", 2.0, 3)):
@@ -314,7 +312,8 @@ def cases():
     case("plate_sa_m2", "platev", 2, fast, re=5e6, model="sa-neg")
     case("plate_sa_m5_cold", "platev", 5, {**fast, "low": '{ kind = "no_slip", temperature = 3.0 }'}, re=5e6, model="sa-neg")
     case("plate_komega_m02", "platev", 0.2, flat, re=5e6, model="k-omega")
-    lid = {"in": "body", "out": "body", "low": "body", "high": '{ kind = "moving_wall", velocity = [0.1, 0.0, 0.0] }', **PLANE}
+    still, moved = '{ kind = "no_slip", temperature = 1.0 }', '{ kind = "moving_wall", velocity = [0.1, 0.0, 0.0], temperature = 1.0 }'
+    lid = {"in": still, "out": still, "low": still, "high": moved, **PLANE}
     case("cavity_lam_re400", "cavity", 0.1, lid, re=400)
     blades = {"in": total(0.5), "out": back(), "wall": "body", **PLANE}
     case("cascade_euler_m05", "cascade", 0.5, blades)

@@ -9,6 +9,7 @@ It is for looking, not for passing: nothing was tuned on these meshes, and some 
 
 import argparse
 import json
+import math
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -244,7 +245,8 @@ def run(args, name):
             told = json.loads(Path(out, "told.json").read_text())
         except (subprocess.TimeoutExpired, FileNotFoundError) as why:
             return name, type(why).__name__, 0, 0.0, args.limit, 0.0, 0.0
-    forces, outcome = told["forces"], told["outcome"] + (", damped" if told["damped"] else "")
+    forces = {name: math.nan if value is None else value for name, value in told["forces"].items() if name in ("cl", "cd")}
+    outcome = told["outcome"] + (", damped" if told["damped"] else "")
     return name, outcome, told["iterations"], told["residual_orders"], told["time"]["total_s"], forces["cl"], forces["cd"]
 
 

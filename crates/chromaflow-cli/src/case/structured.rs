@@ -51,9 +51,9 @@ pub struct StructuredSection {
     pub implicit_dissipation: Option<f64>,
     /// How local time steps follow the shape of cells.
     pub local_step: LocalStepName,
-    /// Thickness, over the reference length, of the layer at slip walls in which the flow starts along them, total enthalpy and
-    /// entropy the free stream's: 0.1 is good for cells made for boundary layers, which shocks from an impulsive start leave
-    /// hot. 0 starts with the free stream in every cell. By default a tenth of slip walls' extent in steady inviscid subsonic flow by
+    /// Thickness, over the reference length, of the layer at slip walls (supersonic: all walls) in which the flow starts along them, total enthalpy
+    /// the free stream's: 0.1 is good for cells made for boundary layers, which shocks from an impulsive start leave
+    /// hot. 0 starts with the free stream in every cell. By default a tenth of these walls' extent in steady inviscid or supersonic flow by
     /// Newton-Krylov steps, else 0. Not for `lax_wendroff`.
     pub start_layer: Option<f64>,
 }

@@ -253,9 +253,9 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         } else {
             hints.push("march.nonlinear = \"newton_krylov\", or march.cfl_max = 5".to_owned());
         }
-        // Subsonic flow by Newton-Krylov steps does so by itself.
-        if trouble.is_unphysical(finished) && !(newton && self.case.flow.mach < 1.0) {
-            hints.push("structured.start_layer = 0.1: the flow then starts along slip walls".to_owned());
+        // Newton-Krylov steps do so by themselves.
+        if trouble.is_unphysical(finished) && !newton {
+            hints.push("structured.start_layer = 0.1: the flow then starts along walls".to_owned());
         }
         hints
     }

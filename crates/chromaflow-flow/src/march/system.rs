@@ -201,9 +201,10 @@ pub trait Host: System + Sized {
     /// Rows of unknowns.
     fn rows(&self) -> usize;
 
-    /// What progress and step control go by, from the norms of all equations: that of the first one, density's.
+    /// What progress and step control go by, from the norms of all equations: that of the first one, density's. A uniform stream along a wall leaves
+    /// density's zero and has not converged: there it is the largest of all.
     fn size(residual: &[f64]) -> f64 {
-        residual[0]
+        if residual[0] == 0.0 { residual.iter().copied().fold(0.0, f64::max) } else { residual[0] }
     }
 
     /// For each unknown of systems beside the flow: the norm of a residual that is nothing but rounding.

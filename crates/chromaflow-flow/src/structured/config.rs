@@ -26,9 +26,9 @@ pub struct StructuredConfig {
     pub boundaries: BTreeMap<String, Boundary>,
     /// The implicit step.
     pub implicit: LineImplicit,
-    /// Thickness, over the reference length, of the layer at slip walls in which the flow starts along them; 0 starts with
-    /// the free stream in every cell. None: a tenth of these walls' largest extent along an axis in steady inviscid subsonic flow by
-    /// Newton-Krylov steps, else 0.
+    /// Thickness, over the reference length, of the layer at walls in which the flow starts along them: at slip walls, and in supersonic
+    /// streams at all; 0 starts with the free stream in every cell. None: a tenth of these walls' largest extent along an axis in steady inviscid
+    /// flow and steady supersonic flow by Newton-Krylov steps, else 0.
     pub start_layer: Option<f64>,
     /// March to a steady state, or follow the flow in time.
     pub time: Time,

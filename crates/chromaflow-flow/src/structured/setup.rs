@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl StructuredSolver {
-    /// A solver in the free stream everywhere, but along slip walls: see [`StructuredConfig::start_layer`]. The grid must have passed [`Grid::check`].
+    /// A solver in the free stream everywhere, but along walls: see [`StructuredConfig::start_layer`]. The grid must have passed [`Grid::check`].
     ///
     /// The two planes of a two-dimensional grid are symmetry planes unless the set-up says otherwise.
     ///

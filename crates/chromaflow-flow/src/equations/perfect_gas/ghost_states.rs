@@ -1,8 +1,8 @@
 //! States beyond boundaries of structured grids and values on their walls, from the two cells inside: pointwise.
 
 use crate::bc::{
-    Condition, ConditionKind, WallHeat, ghost_no_slip, mirrored_state, open_flux, open_state,
-    outlet_flow, wall_at,
+    Condition, ConditionKind, WallHeat, ghost_no_slip, mirrored_state, open_flux, open_state, outlet_flow,
+    wall_at,
 };
 use crate::gas::{Gas, temperature};
 use crate::real::Real;

@@ -4,7 +4,7 @@ use super::super::*;
 use crate::FlowConfig;
 use crate::FlowSolver;
 use crate::bc::Motion;
-use crate::config::{Boundary, Cfl, Equations, Freestream, Steady, Time, Unsteady};
+use crate::config::{Boundary, Cfl, Equations, Freestream, NewtonKrylov, Nonlinear, Steady, Time, Unsteady};
 use crate::flux::Dissipation;
 use crate::gas::Gas;
 use crate::grid::generate::{BoxGrid, Channel, SmoothChannel};
@@ -240,6 +240,60 @@ fn fields_on_points() {
     let mesh = box_grid.to_mesh();
     let report = crate::mesh::check(&mesh, None);
     assert_eq!(report.errors(), 0, "{report}");
+}
+
+/// A uniform stream along a wall without slip leaves no residual of density, and has not converged.
+#[test]
+fn a_stream_along_a_plate_is_no_solution() {
+    let sides = [
+        ("xmin", Boundary::Farfield),
+        ("xmax", Boundary::Extrapolation),
+        ("ymin", Boundary::NoSlipAdiabatic),
+        ("ymax", Boundary::Farfield),
+        ("zmin", Boundary::Symmetry),
+        ("zmax", Boundary::Symmetry),
+    ];
+    let grid = BoxGrid { cells: [8, 8, 1], size: [1.0, 0.2, 0.1], wave: 0.0 }.grid();
+    let mut config = steady(2.0, ROE, 20.0, 8.0, &sides);
+    (config.equations, config.freestream.reynolds) = (Equations::Laminar, 1e3);
+    let mut solver = StructuredSolver::new(grid, config, Arc::new(Team::new(1))).unwrap();
+    let first = solver.step();
+    assert!(first.residual[0] == 0.0 && first.residual[1] > 0.0, "{:?}", first.residual);
+    assert!(first.outcome.is_none() && first.orders == 0.0, "{} orders", first.orders);
+}
+
+/// Before a cylinder in a stream of Mach 3 the flow begins turned along it: total enthalpy is the stream's, the pressure where it is stopped
+/// that behind a normal shock, and ten orders take no more steps than a flow without shocks does twice over.
+#[test]
+fn supersonic_flow_begins_behind_shocks() {
+    let sides = [
+        ("xmin", Boundary::Extrapolation),
+        ("xmax", Boundary::Extrapolation),
+        ("ymin", Boundary::SlipWall),
+        ("ymax", Boundary::Farfield),
+        ("zmin", Boundary::Symmetry),
+        ("zmax", Boundary::Symmetry),
+    ];
+    let mut grid = BoxGrid { cells: [24, 24, 1], size: [1.0, 1.0, 0.1], wave: 0.0 }.grid();
+    for x in &mut grid.blocks[0].nodes {
+        let (angle, t) = (std::f64::consts::PI * (1.5 - x[0]), x[1]);
+        let r = [0.5 + t * (1.2 - 0.5), 0.5 + t * (1.9 - 0.5)];
+        (x[0], x[1]) = (r[0] * angle.cos(), r[1] * angle.sin());
+    }
+    let mut config = steady(3.0, SCALAR, 1e6, 10.0, &sides);
+    config.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov::default());
+    config.implicit.cfl.growth = 2.0;
+    let mut solver = StructuredSolver::new(grid, config, Arc::new(Team::new(1))).unwrap();
+    let mut largest: f64 = 0.0;
+    for q in solver.state() {
+        let w = crate::gas::primitive(Gas::AIR, &q);
+        assert!((crate::gas::total_enthalpy(Gas::AIR, &w) / (2.5 + 4.5) - 1.0).abs() < 1e-12);
+        largest = largest.max(1.4 * w[4]);
+    }
+    assert!(largest > 9.0 && largest < 12.061, "{largest}: Rayleigh's pressure is 12.061");
+    let outcome = solver.run(|_| true);
+    assert_eq!(outcome, Outcome::Converged);
+    assert!(solver.iteration() <= 200, "{}", solver.iteration());
 }
 
 /// Couette flow of constant viscosity between a wall at rest of temperature 1 and one that moves without heat flux: u = U y,

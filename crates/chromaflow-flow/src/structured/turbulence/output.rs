@@ -2,8 +2,8 @@
 
 use super::super::block::BlockState;
 use super::super::boundary::PatchState;
-use super::super::{StructuredSolver, StructuredSystem};
 use super::super::start::near_walls;
+use super::super::{StructuredSolver, StructuredSystem};
 use super::{MOST, Model};
 use crate::equations::perfect_gas::{N, State};
 use crate::gas::{temperature, viscosity};
