@@ -8,9 +8,9 @@ use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem, Ranks};
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
 use crate::config::{Boundary, Equations, FlowConfig, Limiter, Nonlinear, Quadrature, Space, Time};
-use crate::dual::Dual;
+use crate::dual::{Dual, Patch};
 use crate::equations::perfect_gas::{N, State};
-use crate::gas::conserved;
+use crate::gas::{Gas, conserved};
 use crate::gradient::Mapping;
 use crate::laps::Laps;
 use crate::march::control::CflControl;
@@ -88,12 +88,7 @@ impl FlowSolver {
             return Err(FlowError::Volume { node, at: mesh.nodes[i], volume: dual.volumes[i] });
         }
         laps.end("halo");
-        let mut boundaries: Vec<Condition<f64>> =
-            dual.patches.iter().map(|p| config.boundaries[&p.name].condition(gas, free)).collect();
-        for condition in &mut boundaries {
-            condition.mass_flow *= depth;
-            condition.cutoff_mach = config.cutoff_mach();
-        }
+        let boundaries = conditions_of(&dual, &config, gas, free, depth);
         let fixed = wall_nodes(&mesh, &dual, &boundaries, share)?;
         let n = dual.nodes();
         let viscous = (config.equations == Equations::Laminar).then(|| {
@@ -176,6 +171,23 @@ impl FlowSolver {
         system.laps.end("coupled");
         Ok(Self::of(system, control))
     }
+}
+
+/// The conditions of the patches, in their order.
+fn conditions_of(
+    dual: &Dual,
+    config: &FlowConfig,
+    gas: Gas<f64>,
+    free: State,
+    depth: f64,
+) -> Vec<Condition<f64>> {
+    let of = |patch: &Patch| {
+        let mut condition = config.boundaries[&patch.name].condition(gas, free);
+        condition.mass_flow *= depth;
+        condition.cutoff_mach = config.cutoff_mach();
+        condition
+    };
+    dual.patches.iter().map(of).collect()
 }
 
 /// The free stream, and the axes and scales of forces.
