@@ -41,21 +41,19 @@ pub(super) fn turn_along_walls(
 
 /// Gives laminar flow that Newton-Krylov steps take to its steady state a layer along walls without slip.
 pub(super) fn slow_at_walls(
-    (config, gas, transport): (&StructuredConfig, Gas<f64>, &Transport<f64>),
+    flow: (&StructuredConfig, Gas<f64>, &Transport<f64>),
     grid: &Grid,
     patches: &[PatchState],
     blocks: &mut [BlockState],
     team: &Team,
 ) -> Result<(), FlowError> {
     let holds = |patch: &PatchState| patch.condition.kind.is_no_slip();
-    if !(takes_newton(config) && patches.iter().any(holds)) {
+    if !(takes_newton(flow.0) && patches.iter().any(holds)) {
         return Ok(());
     }
     let (points, mesh) = (centers(blocks), grid.to_mesh());
     let walls = near_walls((grid, &mesh), patches, &points, team)?;
-    let of_marker = |name: &str| condition_of(patches, name);
-    let layer = WallLayer::new(&mesh, &walls, of_marker, transport, (config.freestream.mach, false));
-    slow(&layer, gas, &points, blocks);
+    slow(flow, (&mesh, &walls), patches, &points, blocks);
     Ok(())
 }
 
@@ -65,7 +63,7 @@ pub(super) fn centers(blocks: &[BlockState]) -> Vec<[f64; 3]> {
 }
 
 /// The condition of a marker.
-pub(super) fn condition_of<'a>(patches: &'a [PatchState], name: &str) -> Option<&'a Condition<f64>> {
+fn condition_of<'a>(patches: &'a [PatchState], name: &str) -> Option<&'a Condition<f64>> {
     patches.iter().find(|patch| patch.name == name).map(|patch| &patch.condition)
 }
 
@@ -107,8 +105,17 @@ fn turns_around(grid: &Grid) -> Option<(Turn, i32)> {
     Some((rotation, wide.clamp(1, all.max(1))))
 }
 
-/// Slows the gas down in a layer of the cells with these middles.
-pub(super) fn slow(layer: &WallLayer, gas: Gas<f64>, points: &[[f64; 3]], blocks: &mut [BlockState]) {
+/// Slows the gas down in a layer along walls without slip; `points` are the middles of the cells.
+pub(super) fn slow(
+    (config, gas, transport): (&StructuredConfig, Gas<f64>, &Transport<f64>),
+    (mesh, walls): (&Mesh, &NearWalls),
+    patches: &[PatchState],
+    points: &[[f64; 3]],
+    blocks: &mut [BlockState],
+) {
+    let of_marker = |name: &str| condition_of(patches, name);
+    let stream = (config.freestream.mach, config.turbulence.is_some());
+    let layer = WallLayer::new(mesh, walls, of_marker, transport, stream);
     let states = blocks.iter().flat_map(|block| block.cells.places().map(move |at| block.state(at)));
     let record = |(w, x): (State, &[f64; 3])| [w[0], w[1], w[2], w[3], w[4], x[0], x[1], x[2]];
     let mut cells: Vec<NodeRecord> = states.zip(points).map(record).collect();

@@ -242,17 +242,22 @@ fn fields_on_points() {
     assert_eq!(report.errors(), 0, "{report}");
 }
 
-/// A uniform stream along a wall without slip leaves no residual of density, and has not converged.
-#[test]
-fn a_stream_along_a_plate_is_no_solution() {
-    let sides = [
-        ("xmin", Boundary::Farfield),
+/// Sides of a box of one layer: what its wall is, and where the wall's line begins; the stream above, an outlet.
+fn supersonic_sides(begin: Boundary, wall: Boundary) -> [(&'static str, Boundary); 6] {
+    [
+        ("xmin", begin),
         ("xmax", Boundary::Extrapolation),
-        ("ymin", Boundary::NoSlipAdiabatic),
+        ("ymin", wall),
         ("ymax", Boundary::Farfield),
         ("zmin", Boundary::Symmetry),
         ("zmax", Boundary::Symmetry),
-    ];
+    ]
+}
+
+/// A uniform stream along a wall without slip leaves no residual of density, and has not converged.
+#[test]
+fn a_stream_along_a_plate_is_no_solution() {
+    let sides = supersonic_sides(Boundary::Farfield, Boundary::NoSlipAdiabatic);
     let grid = BoxGrid { cells: [8, 8, 1], size: [1.0, 0.2, 0.1], wave: 0.0 }.grid();
     let mut config = steady(2.0, ROE, 20.0, 8.0, &sides);
     (config.equations, config.freestream.reynolds) = (Equations::Laminar, 1e3);
@@ -263,17 +268,10 @@ fn a_stream_along_a_plate_is_no_solution() {
 }
 
 /// Before a cylinder in a stream of Mach 3 the flow begins turned along it: total enthalpy is the stream's, the pressure where it is stopped
-/// that behind a normal shock, and ten orders take no more steps than a flow without shocks does twice over.
+/// that behind a normal shock, and ten orders take at most 200 steps.
 #[test]
 fn supersonic_flow_begins_behind_shocks() {
-    let sides = [
-        ("xmin", Boundary::Extrapolation),
-        ("xmax", Boundary::Extrapolation),
-        ("ymin", Boundary::SlipWall),
-        ("ymax", Boundary::Farfield),
-        ("zmin", Boundary::Symmetry),
-        ("zmax", Boundary::Symmetry),
-    ];
+    let sides = supersonic_sides(Boundary::Extrapolation, Boundary::SlipWall);
     let mut grid = BoxGrid { cells: [24, 24, 1], size: [1.0, 1.0, 0.1], wave: 0.0 }.grid();
     for x in &mut grid.blocks[0].nodes {
         let (angle, t) = (std::f64::consts::PI * (1.5 - x[0]), x[1]);

@@ -3,7 +3,7 @@
 use super::super::block::BlockState;
 use super::super::boundary::PatchState;
 use super::super::config::StructuredConfig;
-use super::super::start::{centers, condition_of, near_walls, slow};
+use super::super::start::{centers, near_walls, slow};
 use super::lanes::TERMS;
 use super::{Eddies, GridTurbulence, MOST, Model};
 use crate::config::{
@@ -15,7 +15,6 @@ use crate::march::FlowError;
 use crate::turbulence::k_omega::{KOmegaVariant, StartLayer, model_of};
 use crate::turbulence::production;
 use crate::turbulence::spalart_allmaras::{SaVariant, SpalartAllmaras};
-use crate::wall_layer::WallLayer;
 use chromaflow_device::Team;
 
 /// Why turbulence does without other steps.
@@ -98,21 +97,20 @@ impl GridTurbulence {
 /// Gives blocks their turbulence at the beginning, and steady flow a turbulent layer along walls without slip.
 pub(in crate::structured) fn start(
     turbulence: GridTurbulence,
-    (config, gas, transport): (&StructuredConfig, Gas<f64>, &Transport<f64>),
+    flow: (&StructuredConfig, Gas<f64>, &Transport<f64>),
     grid: &Grid,
     patches: &[PatchState],
     blocks: &mut [BlockState],
     team: &Team,
 ) -> Result<(), FlowError> {
+    let (config, _, transport) = flow;
     let points = centers(blocks);
     let mesh = grid.to_mesh();
     let model = config.turbulence.as_ref().expect("a set-up of turbulence");
     let production = production(model, &mesh, points.iter().copied());
     let walls = near_walls((grid, &mesh), patches, &points, team)?;
-    let of_marker = |name: &str| condition_of(patches, name);
     if config.unsteady().is_none() {
-        let layer = WallLayer::new(&mesh, &walls, of_marker, transport, (config.freestream.mach, true));
-        slow(&layer, gas, &points, blocks);
+        slow(flow, (&mesh, &walls), patches, &points, blocks);
     }
     let (length, mach) = (walls.surface.extent(), config.freestream.mach);
     let layer = match turbulence.model {
