@@ -48,9 +48,12 @@ pub struct OutputSection {
     pub averages_from: usize,
     /// Physical steps from one sample of `averages`, `probes` and `volume_means` to the next.
     pub samples_every: usize,
-    /// Points at which all fields are recorded after each physical step of an unsteady run (probe_0.csv, probe_1.csv, ...), with their
+    /// Points at which fields are recorded after each physical step of an unsteady run (probe_0.csv, probe_1.csv, ...), with their
     /// spectral densities at its end (probe_0_spectrum.csv, ...), for example `[[1.5, 0.2, 0.0]]`.
     pub probes: Vec<[f64; 3]>,
+    /// Names of these fields; empty: all. Those that gradients are needed for (`vorticity`, `q_criterion`, hybrid models' own) take the longest
+    /// on large meshes.
+    pub probe_fields: Vec<String>,
     /// Fields of an unsteady run whose means over the volume are recorded after each physical step in volume_means.csv; besides fields
     /// `kinetic_energy`, rho |u|^2 / 2, and in viscous flow `enstrophy`, rho |curl u|^2 / 2.
     pub volume_means: Vec<String>,
@@ -79,6 +82,7 @@ impl Default for OutputSection {
             averages_from: 0,
             samples_every: 1,
             probes: Vec::new(),
+            probe_fields: Vec::new(),
             volume_means: Vec::new(),
             profiles: Vec::new(),
         }
@@ -99,6 +103,10 @@ impl OutputSection {
     pub fn check(&self, mode: Mode, source: &Source) -> CliResult<()> {
         if self.samples_every == 0 {
             return Err(source.error(&["output", "samples_every"], "samples_every is 0: expected at least 1"));
+        }
+        if self.probes.is_empty() && !self.probe_fields.is_empty() {
+            let what = "fields are recorded at points: give some in output.probes, or leave it out";
+            return Err(source.error(&["output", "probe_fields"], what));
         }
         let of_steps = [("probes", self.probes.is_empty()), ("volume_means", self.volume_means.is_empty())];
         match of_steps.iter().find(|(_, empty)| !empty && mode == Mode::Steady) {

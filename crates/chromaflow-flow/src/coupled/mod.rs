@@ -252,8 +252,13 @@ pub trait Coupled: Send + Sync {
         values.iter().all(|v| v.is_finite())
     }
 
-    /// Fields to look at besides the unknowns: name, values `[rows]`.
-    fn fields(&self, _flow: &FlowView<'_>, _values: &[f64]) -> Vec<(String, Vec<f64>)> {
+    /// Fields to look at besides the unknowns: name, values `[rows]`. What costs much is found where `wanted` picks it by its name.
+    fn fields(
+        &self,
+        _flow: &FlowView<'_>,
+        _values: &[f64],
+        _wanted: &dyn Fn(&str) -> bool,
+    ) -> Vec<(String, Vec<f64>)> {
         Vec::new()
     }
 

@@ -3,6 +3,7 @@
 
 use crate::bc::WallNode;
 use crate::config::JacobianScheme;
+use crate::equations::perfect_gas::{N, NN};
 use crate::gpu::{ALONG, BoundaryCuda, Diffusion, MeshCuda, Params, blocks, source};
 use crate::residual::arguments::BoundaryNodes;
 use crate::wall_law::LawNode;
@@ -264,7 +265,7 @@ impl JacobianCuda {
         let (off, diag, chunks): (u64, u64, u64);
         match (target, self.chunk) {
             (Target::Rows(jac, largest), 0) => {
-                assert!(jac.pattern().rows() == mesh.rows && jac.nb() == 5);
+                assert!(jac.pattern().rows() == mesh.rows && jac.nb() == N);
                 off = jac.off.assembled()?;
                 diag = jac.diag.ptr();
                 chunks = 0;
@@ -284,7 +285,7 @@ impl JacobianCuda {
                 unsafe { launch.enqueue(stream)? };
             }
             (Target::InPlace(place), rows) if rows == place.rows => {
-                assert!(place.diag.len() == 25 * mesh.rows);
+                assert!(place.diag.len() == NN * mesh.rows);
                 (off, diag, chunks) = (place.values.ptr(), place.diag.ptr(), place.chunks.ptr());
                 let arguments = AssembleSliced {
                     chunks: place.chunks.into(),

@@ -21,6 +21,7 @@ use crate::bc::{
 };
 use crate::config::JacobianScheme;
 use crate::dual::Dual;
+use crate::equations::perfect_gas::{N, NN, State, StateBlock};
 use crate::flux::RoeFix;
 use crate::gas::{Gas, Transport, by_conserved};
 use crate::gradient::NodeRecord;
@@ -40,7 +41,7 @@ pub trait Stored: Copy + Send + Sync + Default {
     fn narrow(value: f64) -> Self;
 
     /// Rounds the blocks in the lanes to this type and writes as many of them as `out` has room for.
-    fn store<V: Lanes>(blocks: &[V; 25], out: &mut [[Self; 25]]);
+    fn store<V: Lanes>(blocks: &StateBlock<V>, out: &mut [StateBlock<Self>]);
 }
 
 impl Stored for f64 {
@@ -53,7 +54,7 @@ impl Stored for f64 {
     }
 
     #[inline(always)]
-    fn store<V: Lanes>(blocks: &[V; 25], out: &mut [[Self; 25]]) {
+    fn store<V: Lanes>(blocks: &StateBlock<V>, out: &mut [StateBlock<Self>]) {
         V::scatter(blocks, out);
     }
 }
@@ -68,7 +69,7 @@ impl Stored for f32 {
     }
 
     #[inline(always)]
-    fn store<V: Lanes>(blocks: &[V; 25], out: &mut [[Self; 25]]) {
+    fn store<V: Lanes>(blocks: &StateBlock<V>, out: &mut [StateBlock<Self>]) {
         V::scatter_single(blocks, out);
     }
 }
@@ -130,7 +131,7 @@ impl Assembly<'_> {
 
     fn assemble_into<T: Stored>(&self, nodes: &[NodeRecord], off: &mut [T], diag: &mut [f64]) {
         let row_ptr = self.dual.pattern.row_ptr();
-        parallel::positions(self.team, row_ptr, (25, off), (25, diag), |rows, off, diag| {
+        parallel::positions(self.team, row_ptr, (NN, off), (NN, diag), |rows, off, diag| {
             let kernel = RowBlocks {
                 rows,
                 dual: self.dual,
@@ -153,7 +154,7 @@ impl Assembly<'_> {
     /// Rows of nodes on walls with a law: what it takes of the node off the wall. Rows of nodes on walls without slip: the velocity (and, at a given temperature, the internal energy) stays; rows of
     /// nodes of given state: all of it does.
     fn hold_nodes<T: Stored>(&self, nodes: &[NodeRecord], off: &mut [T], diag: &mut [f64]) {
-        let (off, diag) = (off.as_chunks_mut::<25>().0, diag.as_chunks_mut::<25>().0);
+        let (off, diag) = (off.as_chunks_mut::<NN>().0, diag.as_chunks_mut::<NN>().0);
         for &WallNode { node, heat, wall } in self.fixed {
             for block in &mut off[self.dual.pattern.range(node as usize)] {
                 *block = strong_wall_off_diagonal(heat, wall, &block.map(T::wide)).map(T::narrow);
@@ -174,13 +175,13 @@ impl Assembly<'_> {
             }
         }
         for &i in self.held {
-            off[self.dual.pattern.range(i as usize)].fill([T::default(); 25]);
+            off[self.dual.pattern.range(i as usize)].fill([T::default(); NN]);
         }
     }
 
     fn add_boundaries(&self, nodes: &[NodeRecord], diag: &mut [f64]) {
-        parallel::rows(self.team, self.dual.nodes(), 25, diag, |rows, diag| {
-            let blocks = diag.as_chunks_mut::<25>().0;
+        parallel::rows(self.team, self.dual.nodes(), NN, diag, |rows, diag| {
+            let blocks = diag.as_chunks_mut::<NN>().0;
             for (patch, condition) in self.dual.patches.iter().zip(self.boundaries) {
                 let (of_rows, areas) = patch.within(&rows);
                 for (&i, n) in of_rows.iter().zip(areas) {
@@ -196,11 +197,11 @@ impl Assembly<'_> {
 }
 
 /// Derivative of what a law of the wall takes from its node by the conserved state of the node off the wall, whose primitive one is `w`: column-major.
-fn law_block(gas: Gas<f64>, transport: Transport<f64>, law: &LawNode<f64>, w: &[f64; 5]) -> [f64; 25] {
-    type By = Slopes<f64, 5>;
-    let state: [By; 5] = std::array::from_fn(|c| By::variable(w[c], c));
+fn law_block(gas: Gas<f64>, transport: Transport<f64>, law: &LawNode<f64>, w: &State) -> StateBlock {
+    type By = Slopes<f64, N>;
+    let state: State<By> = std::array::from_fn(|c| By::variable(w[c], c));
     let place = law.place.lift();
     let flux = law_flux(place, &law_load(gas.lift(), transport.lift(), place, &state));
-    let block = std::array::from_fn(|e| flux[e % 5].d[e / 5]);
+    let block = std::array::from_fn(|e| flux[e % N].d[e / N]);
     by_conserved(gas, w, &block)
 }

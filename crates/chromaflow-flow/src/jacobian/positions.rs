@@ -3,6 +3,7 @@
 use super::{Stored, share_at};
 use crate::config::JacobianScheme;
 use crate::dual::Dual;
+use crate::equations::perfect_gas::{N, NN};
 use crate::flux::{RoeFix, flux_jacobian, flux_van_leer_jacobians, roe_absolute};
 use crate::gas::{Gas, Transport, sound_speed};
 use crate::gradient::NodeRecord;
@@ -67,15 +68,15 @@ impl<T: Stored> RowBlocks<'_, T> {
         let fix = self.fix.lift::<V>();
         let pattern = &self.dual.pattern;
         let first = pattern.row_ptr()[self.rows.start] as usize;
-        let off = self.off.as_chunks_mut::<25>().0;
-        for (row, diag) in self.rows.zip(self.diag.as_chunks_mut::<25>().0) {
+        let off = self.off.as_chunks_mut::<NN>().0;
+        for (row, diag) in self.rows.zip(self.diag.as_chunks_mut::<NN>().0) {
             let positions = pattern.range(row);
             let left = broadcast::<V>(&self.nodes[row]);
             let wl = [left[0], left[1], left[2], left[3], left[4]];
             let sound = sound_speed(gas, &wl);
             let volume = self.dual.volumes[row];
             // The diagonal block, and half the sum of spectral radii.
-            let mut sum = [V::c(0.0); 26];
+            let mut sum = [V::c(0.0); NN + 1];
             let mut faces = [V::c(0.0); 3];
             let mut at = positions.start;
             while at < positions.end {
@@ -84,15 +85,15 @@ impl<T: Stored> RowBlocks<'_, T> {
                 let right = V::gather(self.nodes, &other);
                 let wr = [right[0], right[1], right[2], right[3], right[4]];
                 let area = (half[0] * half[0] + half[1] * half[1] + half[2] * half[2]).sqrt();
-                sum[25] += (wl[1] * half[0] + wl[2] * half[1] + wl[3] * half[2]).abs() + sound * area;
+                sum[NN] += (wl[1] * half[0] + wl[2] * half[1] + wl[3] * half[2]).abs() + sound * area;
                 let mut block = if ROE {
                     let absolute = roe_absolute(gas, &wl, &wr, &half, fix);
                     let mut block = flux_jacobian(gas, &wr, &half);
                     // Short loops: arrays stay in registers where the compiler unrolls all that run over them.
-                    for c in 0..5 {
-                        for r in 0..5 {
-                            sum[c * 5 + r] += absolute[c * 5 + r];
-                            block[c * 5 + r] -= absolute[c * 5 + r];
+                    for c in 0..N {
+                        for r in 0..N {
+                            sum[c * N + r] += absolute[c * N + r];
+                            block[c * N + r] -= absolute[c * N + r];
                         }
                     }
                     for d in 0..3 {
@@ -101,9 +102,9 @@ impl<T: Stored> RowBlocks<'_, T> {
                     block
                 } else {
                     let (own, block) = flux_van_leer_jacobians(gas, &wl, &wr, &twice(&half));
-                    for c in 0..5 {
-                        for r in 0..5 {
-                            sum[c * 5 + r] += own[c * 5 + r];
+                    for c in 0..N {
+                        for r in 0..N {
+                            sum[c * N + r] += own[c * N + r];
                         }
                     }
                     block
@@ -114,23 +115,23 @@ impl<T: Stored> RowBlocks<'_, T> {
                     let face = mean_velocity_and_temperature(gas, &wl, &wr);
                     let mut diffusing = molecular(gas, transport, face[3]);
                     if self.eddies.viscosity.is_empty() {
-                        sum[25] += V::c(0.5) * spectral_radius_viscous(gas, transport, &wl, &n, V::c(volume));
+                        sum[NN] += V::c(0.5) * spectral_radius_viscous(gas, transport, &wl, &n, V::c(volume));
                     } else {
                         let (own, eddies) =
                             (V::c(self.eddies.viscosity[row]), self.eddies.gather::<V>(&other));
                         let prandtl = V::c(self.eddies.prandtl);
                         diffusing = with_eddies(gas, &diffusing, V::c(0.5) * (own + eddies), prandtl);
-                        sum[25] +=
+                        sum[NN] +=
                             V::c(0.5) * spectral_radius_viscous_of(gas, &diffusing, &wl, &n, V::c(volume));
                     }
                     let dx = self.dual.between(&[left[5], left[6], left[7]], &[right[5], right[6], right[7]]);
                     let weight = weight_across(&n, &dx);
                     let (by_left, by_right) =
                         thin_layer_blocks(gas, &diffusing, &face, &wl, &wr, &weight, &n);
-                    for c in 0..5 {
-                        for r in 0..5 {
-                            sum[c * 5 + r] -= by_left[c * 5 + r];
-                            block[c * 5 + r] -= by_right[c * 5 + r];
+                    for c in 0..N {
+                        for r in 0..N {
+                            sum[c * N + r] -= by_left[c * N + r];
+                            block[c * N + r] -= by_right[c * N + r];
                         }
                     }
                 }
@@ -140,17 +141,17 @@ impl<T: Stored> RowBlocks<'_, T> {
             }
             if ROE {
                 let own = flux_jacobian(gas, &wl, &faces);
-                for c in 0..5 {
-                    for r in 0..5 {
-                        sum[c * 5 + r] += own[c * 5 + r];
+                for c in 0..N {
+                    for r in 0..N {
+                        sum[c * N + r] += own[c * N + r];
                     }
                 }
             }
             let totals = V::totals(&sum);
-            let time = 2.0 * totals[25] / (self.cfl * share_at(self.shares, row)) + self.shift * volume;
-            diag.copy_from_slice(&totals[..25]);
-            for c in 0..5 {
-                diag[c * 6] += time;
+            let time = 2.0 * totals[NN] / (self.cfl * share_at(self.shares, row)) + self.shift * volume;
+            diag.copy_from_slice(&totals[..NN]);
+            for c in 0..N {
+                diag[c * (N + 1)] += time;
             }
         }
     }

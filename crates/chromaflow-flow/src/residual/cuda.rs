@@ -8,6 +8,7 @@ use super::arguments::{
 use crate::bc::Condition;
 use crate::config::{FluxScheme, Limiter, Quadrature, Space};
 use crate::dual::Dual;
+use crate::equations::perfect_gas::N;
 use crate::gpu::{Diffusion, MeshCuda, Params, blocks, optional, source, upload_conditions};
 use crate::mesh::Kind;
 use crate::ranks::Rows;
@@ -248,7 +249,7 @@ impl ResidualCuda {
         assert!(
             nodes.len() == 8 * mesh.rows
                 && gradients.len() == 16 * mesh.rows
-                && limits.len() == 5 * mesh.rows
+                && limits.len() == N * mesh.rows
         );
         let launch = kernel.launch(blocks(mesh.rows, 16), 128);
         // SAFETY: columns are rows of the mesh; the arrays have the lengths checked above.
@@ -276,10 +277,10 @@ impl ResidualCuda {
         second: Option<(&DeviceBuffer<f64>, &DeviceBuffer<f64>)>,
         fluxes: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
-        assert!(nodes.len() == 8 * mesh.rows && fluxes.len() == 5 * mesh.edges);
+        assert!(nodes.len() == 8 * mesh.rows && fluxes.len() == N * mesh.edges);
         let kernel = &self.edges[usize::from(second.is_some())];
         let (gradients, limits) = second.map_or((None, None), |(g, l)| {
-            assert!(g.len() == 16 * mesh.rows && (self.limits.is_none() || l.len() == 5 * mesh.rows));
+            assert!(g.len() == 16 * mesh.rows && (self.limits.is_none() || l.len() == N * mesh.rows));
             (Some(g), Some(l))
         });
         let launch = kernel.launch(blocks(mesh.edges, 128), 128);
@@ -324,7 +325,7 @@ impl ResidualCuda {
         fluxes: &DeviceBuffer<f64>,
         residual: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
-        assert!(residual.len() == 5 * mesh.rows && fluxes.len() == 5 * mesh.edges);
+        assert!(residual.len() == N * mesh.rows && fluxes.len() == N * mesh.edges);
         let launch = self.gather.launch(blocks(mesh.rows, 24), 128);
         // SAFETY: every position names an edge of the mesh; the arrays have the lengths checked above.
         Ok(unsafe {
@@ -395,7 +396,7 @@ impl ResidualCuda {
         nodes: &DeviceBuffer<f64>,
         residual: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
-        assert!(nodes.len() / 8 == residual.len() / 5);
+        assert!(nodes.len() / 8 == residual.len() / N);
         let launch = self.boundary.launch(blocks(boundary.count, 128), 128);
         // SAFETY: nodes of the boundary are nodes of the mesh, each once.
         Ok(unsafe {

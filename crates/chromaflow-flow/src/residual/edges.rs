@@ -2,6 +2,7 @@
 
 use crate::config::{FluxScheme, Limiter, Space};
 use crate::dual::between;
+use crate::equations::perfect_gas::{N, State};
 use crate::flux::{
     LayerFix, RoeFix, convective_at_shocks, convective_in_layers, flux, flux_hllc, flux_roe, flux_van_leer,
 };
@@ -30,7 +31,7 @@ pub struct EdgeFluxes<'a> {
     /// empty.
     pub moments: &'a [[[f64; 3]; 3]],
     /// Node-wise limiter values, empty where none are used.
-    pub limits: &'a [[f64; 5]],
+    pub limits: &'a [State],
     /// The scheme.
     pub space: &'a Space,
     /// Fixes of Roe's flux.
@@ -42,9 +43,9 @@ pub struct EdgeFluxes<'a> {
     /// The gas.
     pub gas: Gas<f64>,
     /// Squares of changes that the limiter leaves alone.
-    pub eps2: [f64; 5],
+    pub eps2: State,
     /// Fluxes of the range.
-    pub out: &'a mut [[f64; 5]],
+    pub out: &'a mut [State],
 }
 
 impl LaneKernel for EdgeFluxes<'_> {
@@ -75,7 +76,7 @@ impl LaneKernel for EdgeFluxes<'_> {
             let right = V::gather(self.nodes, &b);
             let mut wl = [left[0], left[1], left[2], left[3], left[4]];
             let mut wr = [right[0], right[1], right[2], right[3], right[4]];
-            let mut besides = [V::c(0.0); 5];
+            let mut besides = [V::c(0.0); N];
             let mut shocks = [V::c(0.0); 2];
             if !self.gradients.is_empty() {
                 let dx = [right[5] - left[5], right[6] - left[6], right[7] - left[7]];
@@ -90,7 +91,7 @@ impl LaneKernel for EdgeFluxes<'_> {
                 let gr = V::gather(self.gradients, &b);
                 shocks = [gl[SHOCK], gr[SHOCK]];
                 let (pl, pr) = if self.limits.is_empty() {
-                    ([V::c(1.0); 5], [V::c(1.0); 5])
+                    ([V::c(1.0); N], [V::c(1.0); N])
                 } else {
                     (V::gather(self.limits, &a), V::gather(self.limits, &b))
                 };
@@ -117,7 +118,7 @@ impl LaneKernel for EdgeFluxes<'_> {
                 FluxScheme::VanLeer => flux_van_leer(gas, &wl, &wr, &n),
             };
             let mut whole = f;
-            for v in 0..5 {
+            for v in 0..N {
                 whole[v] += besides[v];
             }
             let from = at - self.range.start;
@@ -158,20 +159,20 @@ impl EdgeFluxes<'_> {
 #[inline(always)]
 fn first_moment<V: Real>(
     gas: Gas<V>,
-    (wl, wr): (&[V; 5], &[V; 5]),
+    (wl, wr): (&State<V>, &State<V>),
     (gl, gr): (&[V; 16], &[V; 16]),
     moment: &[[V; 3]; 3],
-) -> [V; 5] {
+) -> State<V> {
     let half = V::c(0.5);
     let gas = Gas { gamma: Dual::<V, 1>::constant(gas.gamma) };
-    let mut sum = [V::c(0.0); 5];
+    let mut sum = [V::c(0.0); N];
     for d in 0..3 {
-        let mut w = [Dual::constant(V::c(0.0)); 5];
-        for v in 0..5 {
-            w[v] = Dual { v: half * (wl[v] + wr[v]), d: [half * (gl[d * 5 + v] + gr[d * 5 + v])] };
+        let mut w = [Dual::constant(V::c(0.0)); N];
+        for v in 0..N {
+            w[v] = Dual { v: half * (wl[v] + wr[v]), d: [half * (gl[d * N + v] + gr[d * N + v])] };
         }
         let f = flux(gas, &w, &Dual::constants(&moment[d]));
-        for v in 0..5 {
+        for v in 0..N {
             sum[v] += f[v].d[0];
         }
     }

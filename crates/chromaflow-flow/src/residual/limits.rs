@@ -2,6 +2,7 @@
 
 use crate::config::Limiter;
 use crate::dual::Dual;
+use crate::equations::perfect_gas::{N, State};
 use crate::gradient::{Gradient, Mapping, NodeRecord};
 use crate::limiter::{limiter_barth, limiter_venkatakrishnan, rise};
 use crate::parallel;
@@ -18,8 +19,8 @@ pub fn node_limits(
     nodes: &[NodeRecord],
     (gradients, mapping): (&[Gradient], &Mapping),
     limiter: Limiter,
-    eps2: [f64; 5],
-    out: &mut [[f64; 5]],
+    eps2: State,
+    out: &mut [State],
 ) {
     if !is_node_wise(limiter) {
         return;
@@ -44,8 +45,8 @@ struct Kernel<'a> {
     gradients: &'a [Gradient],
     mapped: &'a [[f64; 3]],
     limiter: Limiter,
-    eps2: [f64; 5],
-    out: &'a mut [[f64; 5]],
+    eps2: State,
+    out: &'a mut [State],
 }
 
 impl LaneKernel for Kernel<'_> {
@@ -55,7 +56,7 @@ impl LaneKernel for Kernel<'_> {
     fn run<V: Lanes>(self) {
         // The lanes are the variables of one node.
         let mut eps2 = [1.0; 8];
-        eps2[..5].copy_from_slice(&self.eps2);
+        eps2[..N].copy_from_slice(&self.eps2);
         let eps2 = V::from_array(&eps2);
         for (i, out) in self.rows.zip(self.out) {
             let own = &self.nodes[i];
@@ -69,7 +70,7 @@ impl LaneKernel for Kernel<'_> {
             }
             let mut slopes = [[0.0; 8]; 3];
             for d in 0..3 {
-                slopes[d][..5].copy_from_slice(&self.gradients[i][5 * d..5 * d + 5]);
+                slopes[d][..N].copy_from_slice(&self.gradients[i][N * d..N * (d + 1)]);
             }
             let g = [V::from_array(&slopes[0]), V::from_array(&slopes[1]), V::from_array(&slopes[2])];
             let mut phi = V::c(1.0);
@@ -89,7 +90,7 @@ impl LaneKernel for Kernel<'_> {
                 };
                 phi = phi.min(edge);
             }
-            out.copy_from_slice(&phi.to_array()[..5]);
+            out.copy_from_slice(&phi.to_array()[..N]);
         }
     }
 }

@@ -27,6 +27,7 @@ pub use viscous::{Eddies, ViscousElements};
 use crate::bc::{Condition, adapted_pressure, condition_flux, outlet_flow};
 use crate::config::Space;
 use crate::dual::Dual;
+use crate::equations::perfect_gas::{N, State};
 use crate::flux::{LayerFix, RoeFix};
 use crate::gas::Gas;
 use crate::gradient::{Gradient, Mapping, NodeRecord};
@@ -52,7 +53,7 @@ pub struct Inviscid<'a> {
     /// The gas.
     pub gas: Gas<f64>,
     /// Squares of changes that the limiter leaves alone, see [`Space::limiter_k`].
-    pub eps2: [f64; 5],
+    pub eps2: State,
     /// The mapping of layers on curved walls; empty where there are none.
     pub mapping: &'a Mapping,
     /// First moments of the faces, `[edges]`, for [`Quadrature::Linear`](crate::config::Quadrature::Linear); else empty.
@@ -66,8 +67,8 @@ impl Inviscid<'_> {
         &self,
         nodes: &[NodeRecord],
         gradients: &[Gradient],
-        limits: &[[f64; 5]],
-        out: &mut [[f64; 5]],
+        limits: &[State],
+        out: &mut [State],
     ) {
         parallel::rows(self.team, self.dual.edges.len(), 1, out, |range, out| {
             let kernel = EdgeFluxes {
@@ -92,18 +93,18 @@ impl Inviscid<'_> {
     }
 
     /// Sums of the edges' fluxes out of each control volume, `[nodes]`.
-    pub fn gather(&self, fluxes: &[[f64; 5]], out: &mut [[f64; 5]]) {
+    pub fn gather(&self, fluxes: &[State], out: &mut [State]) {
         let dual = self.dual;
         parallel::rows(self.team, dual.nodes(), 1, out, |rows, out| {
             for (i, sum) in rows.zip(out) {
-                *sum = [0.0; 5];
+                *sum = [0.0; N];
                 for k in dual.pattern.range(i) {
                     if let Some(&edge) = dual.edge_of.get(k + AHEAD) {
                         prefetch(fluxes, edge);
                     }
                     let sign = if (dual.pattern.col_idx()[k] as usize) > i { 1.0 } else { -1.0 };
                     let flux = &fluxes[dual.edge_of[k] as usize];
-                    for v in 0..5 {
+                    for v in 0..N {
                         sum[v] += sign * flux[v];
                     }
                 }
@@ -112,14 +113,14 @@ impl Inviscid<'_> {
     }
 
     /// Adds the fluxes through the boundary.
-    pub fn add_boundaries(&self, nodes: &[NodeRecord], out: &mut [[f64; 5]]) {
+    pub fn add_boundaries(&self, nodes: &[NodeRecord], out: &mut [State]) {
         parallel::rows(self.team, self.dual.nodes(), 1, out, |rows, out| {
             for (patch, condition) in self.dual.patches.iter().zip(self.boundaries) {
                 let (of_rows, areas) = patch.within(&rows);
                 for (&i, n) in of_rows.iter().zip(areas) {
                     let flux = condition_flux(condition, self.gas, &primitive_of(&nodes[i as usize]), n);
                     let sum = &mut out[i as usize - rows.start];
-                    for v in 0..5 {
+                    for v in 0..N {
                         sum[v] += flux[v];
                     }
                 }
@@ -172,6 +173,6 @@ pub fn adapt_outlets(
 const AHEAD: usize = 32;
 
 /// The primitive state in a node record.
-pub fn primitive_of(node: &NodeRecord) -> [f64; 5] {
+pub fn primitive_of(node: &NodeRecord) -> State {
     [node[0], node[1], node[2], node[3], node[4]]
 }

@@ -1,11 +1,12 @@
 //! The residual that rounding errors leave.
 
 use crate::dual::Dual;
+use crate::equations::perfect_gas::State;
 use crate::gas::{Gas, sound_speed};
 use chromaflow::dist::Share;
 
 /// (|u . n| + c |n|) rho: what a flux through the area n is made of.
-pub(crate) fn flux_size(gas: Gas<f64>, w: &[f64; 5], n: &[f64; 3]) -> f64 {
+pub(crate) fn flux_size(gas: Gas<f64>, w: &State, n: &[f64; 3]) -> f64 {
     let along = w[1] * n[0] + w[2] * n[1] + w[3] * n[2];
     w[0] * (along.abs() + sound_speed(gas, w) * (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt())
 }
@@ -13,7 +14,7 @@ pub(crate) fn flux_size(gas: Gas<f64>, w: &[f64; 5], n: &[f64; 3]) -> f64 {
 /// Density residual of a flow that has none, in the norm of [`StepReport::residual`](crate::march::StepReport::residual): the
 /// fluxes through a control volume's faces, (|u . n| + c |n|) rho at the free stream, each known to a unit in the last
 /// place. Over ranks, that of the whole mesh.
-pub(crate) fn round_off(dual: &Dual, gas: Gas<f64>, free: &[f64; 5], share: Option<&Share>) -> f64 {
+pub(crate) fn round_off(dual: &Dual, gas: Gas<f64>, free: &State, share: Option<&Share>) -> f64 {
     let mut fluxes = vec![0.0; dual.nodes()];
     for (ends, n) in dual.edges.iter().zip(&dual.areas) {
         for &i in ends {

@@ -9,6 +9,7 @@
 use super::cuda::ElementsCuda;
 use crate::config::Quadratic;
 use crate::dual::{Dual, drawn_together};
+use crate::equations::perfect_gas::State;
 use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
 use crate::mesh::pairs::Pairs;
@@ -141,7 +142,7 @@ impl ViscousElements {
         transport: Transport<f64>,
         eddies: Eddies<'_>,
         nodes: &[NodeRecord],
-        fluxes: &mut [[f64; 5]],
+        fluxes: &mut [State],
     ) {
         let (planar, periods, fluxes) = (self.planar, self.periods, &SharedSlice::new(fluxes));
         let field = Field { gas, transport, eddies, nodes, planar, periods, fluxes };
@@ -208,7 +209,7 @@ struct Field<'a> {
     nodes: &'a [NodeRecord],
     planar: Option<Planar>,
     periods: Periods,
-    fluxes: &'a SharedSlice<'a, [f64; 5]>,
+    fluxes: &'a SharedSlice<'a, State>,
 }
 
 impl<const N: usize, const E: usize> Group<N, E> {
@@ -381,11 +382,11 @@ where
                     } else {
                         flux_quadratic(eddy_viscosity, &face, &own, &areas[e])
                     };
-                    for v in 1..5 {
+                    for v in 1..flux.len() {
                         flux[v] += besides[v];
                     }
                 }
-                let flux: [[f64; LANES]; 5] = std::array::from_fn(|v| flux[v].to_array());
+                let flux: State<[f64; LANES]> = std::array::from_fn(|v| flux[v].to_array());
                 for l in 0..count {
                     let edge = self.group.edges[at + l][e];
                     if edge == NONE {
@@ -396,7 +397,7 @@ where
                     // SAFETY: no other element of this color has this edge, so no other thread touches it before the
                     // barrier.
                     let out = unsafe { self.field.fluxes.write(edge as usize..edge as usize + 1) };
-                    for v in 0..5 {
+                    for v in 0..flux.len() {
                         out[0][v] -= sign * flux[v][l];
                     }
                 }

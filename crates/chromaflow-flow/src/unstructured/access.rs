@@ -12,6 +12,7 @@ use crate::equations::{Equations, PerfectGas};
 use crate::gas::{entropy, mach, primitive, temperature};
 use crate::march::{FlowError, Host, Order, over_ranks};
 use crate::output::{Field, Restart};
+use crate::parallel;
 use crate::residual::primitive_of;
 use chromaflow::order::PlanReport;
 use chromaflow::{BlockCsr, BlockPattern, Jacobian, Policy, RowBatches};
@@ -256,22 +257,26 @@ impl FlowSystem {
         let dynamic = 0.5 * self.config.freestream.mach.powi(2);
         let gas = self.gas;
         let mut fields = Vec::new();
-        let mut add = |name: &str, components: usize, f: &dyn Fn(&State, &mut Vec<f64>)| {
+        let nodes = &self.nodes;
+        let mut add = |name: &str, components: usize, f: &(dyn Fn(&State, &mut [f64]) + Sync)| {
             if wanted(name) {
-                let mut values = Vec::with_capacity(components * self.nodes.len());
-                self.nodes.iter().for_each(|node| f(&primitive_of(node), &mut values));
+                let mut values = vec![0.0; components * nodes.len()];
+                parallel::rows(&self.team, nodes.len(), components, &mut values, |rows, out| {
+                    let each = nodes[rows].iter().zip(out.chunks_exact_mut(components));
+                    each.for_each(|(node, out)| f(&primitive_of(node), out));
+                });
                 fields.push(Field { name: name.to_owned(), components, values });
             }
         };
-        add("density", 1, &|w, out| out.push(w[0]));
-        add("velocity", 3, &|w, out| out.extend(&w[1..4]));
-        add("pressure", 1, &|w, out| out.push(w[4]));
-        add("mach", 1, &|w, out| out.push(mach(gas, w)));
-        add("temperature", 1, &|w, out| out.push(temperature(gas, w)));
-        add("cp", 1, &|w, out| out.push((w[4] - free) / dynamic));
-        add("entropy", 1, &|w, out| out.push(entropy(gas, w)));
+        add("density", 1, &|w, out| out[0] = w[0]);
+        add("velocity", 3, &|w, out| out.copy_from_slice(&w[1..4]));
+        add("pressure", 1, &|w, out| out[0] = w[4]);
+        add("mach", 1, &|w, out| out[0] = mach(gas, w));
+        add("temperature", 1, &|w, out| out[0] = temperature(gas, w));
+        add("cp", 1, &|w, out| out[0] = (w[4] - free) / dynamic);
+        add("entropy", 1, &|w, out| out[0] = entropy(gas, w));
         fields.extend(self.shear_fields(wanted));
-        fields.extend(self.coupled_fields());
+        fields.extend(self.coupled_fields(wanted));
         fields
     }
 

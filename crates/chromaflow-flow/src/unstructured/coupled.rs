@@ -194,14 +194,14 @@ fn one_of(values: &[f64], nb: usize, v: usize) -> Vec<f64> {
 /// Fields and restarts.
 impl FlowSystem {
     /// The unknowns of the systems beside the flow, and what they show besides, by rows.
-    pub(super) fn coupled_fields(&self) -> Vec<Field> {
+    pub(super) fn coupled_fields(&self, wanted: &dyn Fn(&str) -> bool) -> Vec<Field> {
         let mut fields = Vec::new();
         let view = self.view(&[], &[]);
         for CoupledSystem { physics, state, .. } in &self.coupled {
-            for (v, name) in physics.unknowns().iter().enumerate() {
+            for (v, name) in physics.unknowns().iter().enumerate().filter(|(_, name)| wanted(name)) {
                 fields.push(Field::scalar(name, one_of(&state.values, state.nb, v)));
             }
-            let more = physics.fields(&view, &state.values).into_iter();
+            let more = physics.fields(&view, &state.values, wanted).into_iter();
             fields.extend(more.map(|(name, values)| Field::scalar(&name, values)));
         }
         fields

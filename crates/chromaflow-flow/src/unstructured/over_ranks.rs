@@ -11,6 +11,7 @@ use crate::mesh::Mesh;
 use crate::mesh::pairs::Pairs;
 use crate::mesh::periodic::Images;
 use crate::output::Restart;
+use crate::parallel;
 use crate::ranks::{Given, Held, Kept, Part, Quality, Ranks, Sliced, SlicedError, Turning, Whole, divide};
 use crate::residual::element_colors;
 use chromaflow::Permutation;
@@ -243,20 +244,21 @@ impl FlowSystem {
                 (all, rows)
             }
         };
-        let mut out = Vec::with_capacity(width * self.file_nodes());
-        for (node, row) in self.rows_of_file(&rows).enumerate() {
-            out.extend_from_slice(&values[row * width..][..width]);
-            self.as_in_file(node, &mut out[node * width..]);
-        }
+        let nodes = self.file_nodes();
+        let mut out = vec![0.0; width * nodes];
+        parallel::rows(&self.team, nodes, width, &mut out, |part, out| {
+            for (node, numbers) in part.zip(out.chunks_exact_mut(width)) {
+                numbers.copy_from_slice(&values[self.row_of_file(&rows, node) * width..][..width]);
+                self.as_in_file(node, numbers);
+            }
+        });
         out
     }
 
-    /// The row of each node of the mesh's file, of `rows` in the mesh's own order.
-    pub(super) fn rows_of_file(&self, rows: &[u32]) -> impl Iterator<Item = usize> {
-        (0..self.file_nodes()).map(|i| {
-            let node = self.images.as_ref().map_or(i, |images| images.merged[i] as usize);
-            rows[node % rows.len()] as usize
-        })
+    /// The row of a node of the mesh's file, of `rows` in the mesh's own order.
+    pub(super) fn row_of_file(&self, rows: &[u32], node: usize) -> usize {
+        let node = self.images.as_ref().map_or(node, |images| images.merged[node] as usize);
+        rows[node % rows.len()] as usize
     }
 
     /// A restart whose fields are by rows of this rank, from one of the leading rank's: all its facts and fields.

@@ -105,8 +105,9 @@ impl FlowSystem {
         }
         if rows.piece.get().is_none() {
             let whole = task.zip(rows.whole.as_ref()).map(|(task, whole)| {
+                let of_old = whole.permutation.new_of_old();
                 let rows: Vec<u32> =
-                    self.rows_of_file(whole.permutation.new_of_old()).map(|row| row as u32).collect();
+                    (0..self.file_nodes()).map(|node| self.row_of_file(of_old, node) as u32).collect();
                 let owner = rows.iter().map(|&row| whole.owner[row as usize]).collect();
                 let turned = self.images.as_ref().and_then(|images| images.turned.as_ref());
                 (task.mesh, FileNodes { owner, rows, turns: turned.map(|turned| turned.by.clone()) })

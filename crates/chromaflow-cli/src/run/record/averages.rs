@@ -6,6 +6,7 @@ use chromaflow_flow::output::{Field, Restart};
 
 /// Of restart fields: means, and sums of squares of what departs from them.
 const ENDINGS: [&str; 2] = ["_mean", "_squares"];
+const KEY: &str = "output.averages";
 /// Of a restart's facts: samples taken, and the physical step of the last one.
 const FACTS: [&str; 2] = ["averages.samples", "averages.step"];
 
@@ -41,7 +42,7 @@ impl Averages {
     /// # Errors
     /// Status 2 for a name that no field has.
     pub fn check(&self, fields: &[Field]) -> CliResult<()> {
-        self.names.iter().try_for_each(|name| found(name, fields).map(|_| ()))
+        self.names.iter().try_for_each(|name| found(name, fields, KEY).map(|_| ()))
     }
 
     /// Whether the state after a physical step is to be a sample.
@@ -62,7 +63,7 @@ impl Averages {
         (self.samples, self.step) = (self.samples + 1, step);
         let n = self.samples as f64;
         for (k, name) in self.names.iter().enumerate() {
-            let field = found(name, fields)?;
+            let field = found(name, fields, KEY)?;
             if self.of.len() == k {
                 let zeros = vec![0.0; field.values.len()];
                 let mean = Field { values: zeros.clone(), ..field.clone() };
@@ -123,10 +124,11 @@ impl Averages {
     }
 }
 
-fn found<'f>(name: &str, fields: &'f [Field]) -> CliResult<&'f Field> {
+/// The field of a name in the list `key` of a case.
+pub(super) fn found<'f>(name: &str, fields: &'f [Field], key: &str) -> CliResult<&'f Field> {
     fields.iter().find(|field| field.name == name).ok_or_else(|| {
         let all: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-        CliError::input(format!("output.averages: there is no field `{name}`; there are {}", all.join(", ")))
+        CliError::input(format!("{key}: there is no field `{name}`; there are {}", all.join(", ")))
     })
 }
 

@@ -1,5 +1,6 @@
-//! All fields at points over the physical steps of a run, and their spectra.
+//! Fields at points over the physical steps of a run, and their spectra.
 
+use super::averages::found;
 use super::profiles::names;
 use super::spectrum::Spectrum;
 use super::table::Table;
@@ -15,15 +16,18 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Probes {
     at: Vec<Within>,
+    /// Of the fields that are recorded; empty: all.
+    names: Vec<String>,
     tables: Vec<Table>,
 }
 
 impl Probes {
-    /// Finds the cells around the points; `fields` has what is to be recorded.
+    /// Finds the cells around the points; `fields` has all that there are, `names` those that are to be recorded.
     ///
     /// # Errors
-    /// Status 2 for a point that lies in no cell.
-    pub fn new(points: &[[f64; 3]], mesh: &Mesh, fields: &[Field]) -> CliResult<Self> {
+    /// Status 2 for a point that lies in no cell and a name that no field has.
+    pub fn new(points: &[[f64; 3]], names: &[String], mesh: &Mesh, fields: &[Field]) -> CliResult<Self> {
+        names.iter().try_for_each(|name| found(name, fields, "output.probe_fields").map(|_| ()))?;
         let mut at = Vec::new();
         for (number, found) in within(mesh, points).into_iter().enumerate() {
             let [x, y, z] = points[number];
@@ -32,8 +36,15 @@ impl Probes {
                 CliError::input(format!("output.probes[{number}]: ({x}, {y}, {z}) {what}"))
             })?);
         }
-        let table = Table { names: columns(fields), rows: Vec::new() };
-        Ok(Self { tables: vec![table; at.len()], at })
+        let mut probes = Self { at, names: names.to_owned(), tables: Vec::new() };
+        let recorded = columns(fields.iter().filter(|field| probes.reads(&field.name)));
+        probes.tables = vec![Table { names: recorded, rows: Vec::new() }; probes.at.len()];
+        Ok(probes)
+    }
+
+    /// Whether the field of this name is recorded.
+    pub fn reads(&self, name: &str) -> bool {
+        !self.at.is_empty() && (self.names.is_empty() || self.names.iter().any(|own| own == name))
     }
 
     /// The physical step of the last sample.
@@ -48,9 +59,10 @@ impl Probes {
 
     /// Takes the fields after a physical step.
     pub fn take(&mut self, (step, time): (usize, f64), fields: &[Field]) {
+        let recorded: Vec<&Field> = fields.iter().filter(|field| self.reads(&field.name)).collect();
         for (at, table) in self.at.iter().zip(&mut self.tables) {
-            let of = |field: &Field| (0..field.components).map(|c| at.value(field, c)).collect::<Vec<_>>();
-            table.rows.push((step, time, fields.iter().flat_map(of).collect()));
+            let of = |field: &&Field| (0..field.components).map(|c| at.value(field, c)).collect::<Vec<_>>();
+            table.rows.push((step, time, recorded.iter().flat_map(of).collect()));
         }
     }
 
@@ -161,7 +173,7 @@ mod tests {
     fn probes_follow_a_wave() {
         let mesh = box_mesh([3, 3, 3], [1.0; 3], Cells::Tets, 0.1);
         let folder = tempfile::tempdir().unwrap();
-        let new = || Probes::new(&[[0.4, 0.3, 0.6]], &mesh, &fields(&mesh, 0)).unwrap();
+        let new = || Probes::new(&[[0.4, 0.3, 0.6]], &[], &mesh, &fields(&mesh, 0)).unwrap();
         let (mut whole, mut first) = (new(), new());
         for step in 1..=256 {
             whole.take((step, 0.5 * step as f64), &fields(&mesh, step));
@@ -190,11 +202,24 @@ mod tests {
         assert!(whole.write_spectra(folder.path(), 240, (0.5, 2.0)).unwrap().is_empty(), "too few samples");
     }
 
+    /// Of named fields these alone are recorded; a name that no field has is an error.
+    #[test]
+    fn named_fields_are_recorded() {
+        let mesh = box_mesh([3, 3, 3], [1.0; 3], Cells::Tets, 0.1);
+        let new = |name: &str| Probes::new(&[[0.4, 0.3, 0.6]], &[name.to_owned()], &mesh, &fields(&mesh, 0));
+        let mut probes = new("pressure").unwrap();
+        assert!(probes.reads("pressure") && !probes.reads("velocity"));
+        probes.take((1, 0.5), &fields(&mesh, 1));
+        assert_eq!((probes.tables[0].names.len(), probes.tables[0].rows[0].2.len()), (1, 1));
+        let fault = new("speed").unwrap_err().to_string();
+        assert!(fault.contains("output.probe_fields") && fault.contains("velocity"), "{fault}");
+    }
+
     #[test]
     fn a_point_outside_is_named() {
         let mesh = box_mesh([2, 2, 2], [1.0; 3], Cells::Hexes, 0.0);
         let points = [[0.5, 0.5, 0.5], [0.5, 1.5, 0.5]];
-        let fault = Probes::new(&points, &mesh, &[]).unwrap_err().to_string();
+        let fault = Probes::new(&points, &[], &mesh, &[]).unwrap_err().to_string();
         assert!(fault.contains("output.probes[1]") && fault.contains("(0.5, 1.5, 0.5)"), "{fault}");
     }
 }

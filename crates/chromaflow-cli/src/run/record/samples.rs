@@ -39,7 +39,7 @@ impl Samples {
         let fields = flow.fields();
         let mesh = flow.mesh();
         samples.averages.check(&fields)?;
-        samples.probes = Probes::new(&output.probes, &mesh, &fields)?;
+        samples.probes = Probes::new(&output.probes, &output.probe_fields, &mesh, &fields)?;
         samples.volume_means = VolumeMeans::new(&output.volume_means, &mesh, &fields)?;
         Ok(samples)
     }
@@ -52,7 +52,7 @@ impl Samples {
 
     /// Whether samples take anything of the field of this name.
     pub fn reads(&self, name: &str) -> bool {
-        !self.probes.is_empty() || self.averages.reads(name) || self.volume_means.reads(name)
+        self.probes.reads(name) || self.averages.reads(name) || self.volume_means.reads(name)
     }
 
     fn probes_want(&self, step: usize) -> bool {

@@ -376,7 +376,16 @@ impl Coupled for KOmegaEquations {
         Ok(Box::new(cuda::KOmegaCuda::new(stream, self, flow)?))
     }
 
-    fn fields(&self, flow: &FlowView<'_>, values: &[f64]) -> Vec<(String, Vec<f64>)> {
+    fn fields(
+        &self,
+        flow: &FlowView<'_>,
+        values: &[f64],
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Vec<(String, Vec<f64>)> {
+        if !["eddy_viscosity_ratio", "eddy_viscosity", "wall_distance"].into_iter().chain(FIELDS).any(wanted)
+        {
+            return Vec::new();
+        }
         let mut work = Work::default();
         let mut gradients = self.gradients.clone();
         self.find_terms(flow, values, &mut gradients, &mut work);

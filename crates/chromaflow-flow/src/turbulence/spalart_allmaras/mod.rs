@@ -240,7 +240,16 @@ impl Coupled for SaEquation {
         Ok(Box::new(cuda::SaCuda::new(stream, self, flow)?))
     }
 
-    fn fields(&self, flow: &FlowView<'_>, values: &[f64]) -> Vec<(String, Vec<f64>)> {
+    fn fields(
+        &self,
+        flow: &FlowView<'_>,
+        values: &[f64],
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Vec<(String, Vec<f64>)> {
+        if !["eddy_viscosity_ratio", "eddy_viscosity", "wall_distance"].into_iter().chain(FIELDS).any(wanted)
+        {
+            return Vec::new();
+        }
         let [nu, eddy] = self.viscosities(flow, values);
         let ratio = values.iter().zip(&nu).map(|(nut, nu)| eddy_ratio(nut / nu)).collect();
         let mut fields = vec![
@@ -248,7 +257,7 @@ impl Coupled for SaEquation {
             ("eddy_viscosity_ratio".to_owned(), ratio),
             ("eddy_viscosity".to_owned(), eddy),
         ];
-        if self.hybrid.is_some() {
+        if self.hybrid.is_some() && FIELDS.into_iter().any(wanted) {
             let mut gradients = vec![[[0.0; 3]; 4]; values.len()];
             let flat = gradients.as_flattened_mut().as_flattened_mut();
             self.gradients.clone().compute(flow.team, &self.elements, flow.nodes, values, flat);
