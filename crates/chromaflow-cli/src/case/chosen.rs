@@ -1,7 +1,6 @@
 //! How a case of a mesh is solved where it leaves that to the program.
 
 use super::{CaseFile, Equations, MarchSection, MethodName, Mode, PrecondName, SchemeName};
-use crate::context::Backend;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow_flow::config as flow;
 use chromaflow_flow::mesh::periodic::{is_turned, pairs_of};
@@ -14,8 +13,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NonlinearName {
-    /// `newton_krylov` in steady flow, and in turbulent flow on structured grids, but on those whose `method` is given or that a GPU
-    /// computes; else `defect_correction`.
+    /// `newton_krylov` in steady flow, and in turbulent flow on structured grids, but on those whose `method` is given; else
+    /// `defect_correction`.
     #[default]
     Auto,
     /// The derivative itself, by differences of residuals, in GMRES around the first-order matrix.
@@ -125,12 +124,12 @@ impl CaseFile {
         }
     }
 
-    /// The same of a case of a structured grid: steady flow and turbulent flow take Newton-Krylov steps, unless a method of plain steps is asked for or a
-    /// GPU computes. Turbulent flow has Roe's flux, below Mach 1 without a limiter: scalar dissipation would thicken layers of cells that are
+    /// The same of a case of a structured grid: steady flow and turbulent flow take Newton-Krylov steps, unless a method of plain steps is asked for.
+    /// Turbulent flow has Roe's flux, below Mach 1 without a limiter: scalar dissipation would thicken layers of cells that are
     /// thousands of times longer than high.
-    pub(super) fn choose_on_grid(&mut self, table: &toml::Table, backend: Backend) {
+    pub(super) fn choose_on_grid(&mut self, table: &toml::Table) {
         let given = |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
-        let plain = given("structured", "method") || backend == Backend::Cuda;
+        let plain = given("structured", "method");
         let turbulent = self.flow.equations == Equations::Rans;
         self.march.choose((turbulent || self.march.mode == Mode::Steady) && !plain, &given);
         if turbulent && !given("structured", "scheme") {

@@ -164,7 +164,7 @@ impl Case {
             SolverKind::Structured => {
                 let mut case: CaseFile = source.parse_with(sets)?;
                 case.take_units(&source, &table)?;
-                case.choose_on_grid(&table, backend);
+                case.choose_on_grid(&table);
                 if case.flow.equations == Equations::Rans && backend == Backend::Cuda {
                     let problem = "turbulent flow on structured grids is computed on the CPU only: leave out --backend cuda, or give the \
                                    case a [mesh] in the place of its [grid]";

@@ -176,22 +176,40 @@ impl LinearCuda {
         in_place: bool,
         share: Option<&Arc<ShareCuda>>,
     ) -> Result<Self, FlowError> {
+        let alone = options.method == Method::Richardson && options.preconditioner.is_relaxation();
+        let mut linear =
+            Self::preconditioner(stream, pattern, nb, batches, options, in_place && alone, share)?;
+        if alone {
+            linear.before = DeviceBuffer::uninitialized(stream, nb * pattern.rows())?;
+            return Ok(linear);
+        }
+        let mut krylov = KrylovCuda::new(stream)?;
+        let cycle = if options.method == Method::Gmres { options.krylov_iterations } else { 3 };
+        krylov.reserve(nb * pattern.rows(), cycle)?;
+        let batches: Vec<_> = batches.iter().collect();
+        let matrix = BlockMatrixCuda::with_batches(stream, pattern, nb, &batches, Storage::F64)?;
+        linear.krylov = Some((krylov, matrix));
+        Ok(linear)
+    }
+
+    /// The same for what is only to [`factor`](Self::factor) and to [`precondition`](Self::precondition).
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn preconditioner(
+        stream: &Stream,
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        batches: &RowBatches,
+        options: &Implicit,
+        in_place: bool,
+        share: Option<&Arc<ShareCuda>>,
+    ) -> Result<Self, FlowError> {
         let storage = Storage::from(options.policy);
         let inverse = Inverse::new(stream, pattern, nb, batches, options, share)?;
-        let alone = options.method == Method::Richardson && options.preconditioner.is_relaxation();
-        let in_place =
-            in_place && matches!(&inverse, Inverse::Sweeps(sweeps) if alone && sweeps.in_place().is_some());
+        let in_place = in_place && matches!(&inverse, Inverse::Sweeps(sweeps) if sweeps.in_place().is_some());
         let jacobian =
             (!in_place).then(|| DeviceJacobian::uninitialized(stream, pattern, nb, storage)).transpose()?;
-        let krylov = (!alone)
-            .then(|| -> Result<_, GpuError> {
-                let mut krylov = KrylovCuda::new(stream)?;
-                let cycle = if options.method == Method::Gmres { options.krylov_iterations } else { 3 };
-                krylov.reserve(nb * pattern.rows(), cycle)?;
-                let batches: Vec<_> = batches.iter().collect();
-                Ok((krylov, BlockMatrixCuda::with_batches(stream, pattern, nb, &batches, Storage::F64)?))
-            })
-            .transpose()?;
         let vectors = Vectors::new(stream, Storage::F64)?;
         Ok(Self {
             options: *options,
@@ -199,8 +217,8 @@ impl LinearCuda {
             inverse,
             largest: DeviceBuffer::zeroed(stream, 1)?,
             largest_known: false,
-            krylov,
-            before: DeviceBuffer::uninitialized(stream, if alone { nb * pattern.rows() } else { 0 })?,
+            krylov: None,
+            before: DeviceBuffer::uninitialized(stream, 0)?,
             sums: DeviceBuffer::zeroed(stream, vectors.partials() + 1)?,
             vectors,
             told: Pinned::zeroed(stream.gpu(), 3)?,

@@ -12,6 +12,8 @@ kernel_elements! {
     pub struct Side: "Side" in u32;
     /// A tensor map.
     pub struct TensorMap: "TensorMap" in u8;
+    /// A number that off-diagonal blocks are assembled in.
+    pub struct Value: "Value" in u8;
 }
 
 kernel_record! {
@@ -149,5 +151,42 @@ kernel_record! {
     pub(super) struct TransposePlanes {
         total: u64, blocks: Read<GridBlock>, tiles: Read<[u32; 4]>, na: u32, nb: u32, nc: u32, back: u32,
         a: Share<f64>, b: Share<f64>, c: Share<f64>, turned: Share<f64>,
+    }
+
+    /// What `take_base` takes.
+    pub(super) struct TakeBase {
+        over: Chunks, total: u64, row_of: Read<u32>, w: Read<f64>, r: Read<f64>, setup: Read<Setup>,
+        base: Write<f64>, q: Write<f64>,
+    }
+
+    /// What `set_beside` takes.
+    pub(super) struct SetBeside {
+        over: Chunks, total: u64, row_of: Read<u32>, from: Read<f64>, h: f64, v: Read<f64>,
+        setup: Read<Setup>, w: Write<f64>,
+    }
+
+    /// What `slopes` takes.
+    pub(super) struct Slopes {
+        over: Chunks, total: u64, row_of: Read<u32>, r: Read<f64>, base: Read<f64>, tau: Read<f64>,
+        v: Read<f64>, inverse: f64, y: Write<f64>,
+    }
+
+    /// What `put_update` takes.
+    pub(super) struct PutUpdate { over: Chunks, total: u64, row_of: Read<u32>, x: Read<f64>, r: Write<f64> }
+
+    /// What `assemble` takes.
+    pub(super) struct Assemble {
+        rows: u32, total: u64, blocks: Read<GridBlock>,
+        /// Place and block of each row.
+        places: Read<[u32; 2]>,
+        row_ptr: Read<u32>,
+        links: Read<u32>,
+        turns: Read<u32>,
+        matrices: Read<f64>,
+        faces: u64,
+        jacobians: Read<f64>,
+        w: Read<f64>, area: Read<f64>, volume: Read<f64>, tau: Read<f64>, setup: Read<Setup>,
+        off: Write<Value>,
+        diag: Write<f64>,
     }
 }

@@ -1,6 +1,7 @@
 //! Times of a step's kernels by device events, resident and with the transfers of the paper's benchmarks.
 
 use super::super::measure::{FLUX, NORMS, TIME_STEP, UPDATE, VISCOUS};
+use super::newton::MATRIX;
 use super::{Method, StructuredCuda};
 use crate::equations::perfect_gas::N;
 use crate::march::PartTime;
@@ -65,6 +66,11 @@ impl StructuredCuda {
             Method::Sweeps(sweeps) => {
                 let doubles = sweeps.doubles();
                 part(self, "grid_sweeps", doubles, &mut |me| me.solve(None))?;
+            }
+            Method::Newton(_) => {
+                part(self, "grid_matrix", MATRIX, &mut |me| {
+                    me.with_newton(|newton, flow| newton.assemble(flow)).unwrap_or(Ok(()))
+                })?;
             }
         }
         part(self, "grid_update", UPDATE, &mut |me| me.apply_update())?;

@@ -3,11 +3,12 @@
 //!
 //! | file | kernels | twin |
 //! |---|---|---|
-//! | `boundary.cu` | ghost cells, fluxes, forces and Jacobians of the boundary | `structured/boundary.rs` |
+//! | `boundary.cu` | ghost cells, fluxes, forces and Jacobians of the boundary | `structured/boundary/mod.rs` |
 //! | `fluxes.cu`, `viscous.cu` | sums of inviscid and of viscous fluxes, tile by tile | `structured/residual.rs` |
 //! | `lines.cu`, `segments.cu` | Jacobian blocks and their elimination along lines, axis after axis | `structured/lines.rs` |
 //! | `diagonal.cu` | the diagonalized factors | `structured/diagonal.rs` |
 //! | `ssor.cu` | sweeps over the unfactored operator | `structured/ssor.rs` |
+//! | `newton.cu` | the matrix and the differences of Newton-Krylov steps | `structured/newton/` |
 //! | `step.cu` | time steps, norms, update | `structured/mod.rs` |
 //!
 //! State, areas and residual are structures of arrays over all blocks ([`GridCuda`]). A step has two meetings of host and
@@ -15,9 +16,11 @@
 //! races and every sum has a fixed order: a case gives the same bits on every run.
 
 pub(in crate::structured) mod arguments;
+mod boundary;
 mod factors;
 mod fluxes;
 mod measure;
+mod newton;
 pub(in crate::structured) mod setup;
 mod ssor;
 #[cfg(test)]
@@ -27,10 +30,9 @@ mod turned;
 mod viscous;
 
 use super::StructuredSolver;
-use crate::equations::perfect_gas::N;
-use crate::gpu::{AddParts, Clock, Sums, blocks, source};
+use crate::gpu::{AddParts, Clock, Sums, source};
 use crate::grid::device::GRID_CUH;
-use crate::grid::{ExchangeCuda, FieldLayout, GridCuda};
+use crate::grid::{ExchangeCuda, GridCuda};
 use crate::march::forces::Walls;
 use crate::march::{Advanced, Bdf, FlowError, Measured, Moment, Part, PartTime, System, Times};
 use arguments::{
@@ -38,11 +40,12 @@ use arguments::{
     JoinTurned, TimeSteps, WallForces,
 };
 use chromaflow::block::BLOCK_CUH;
-use chromaflow::gpu::GpuError;
+use chromaflow::gpu::{GpuError, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
 use chromaflow_device::{kernel_arguments, kernel_entries};
 use factors::Factors;
 pub(super) use measure::launch_seconds;
+use newton::NewtonCuda;
 use setup::Tables;
 use ssor::Sweeps;
 use tiles::Tiles;
@@ -117,7 +120,8 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
                 [&factors::block_sources(c)[..], &factors::wave_sources(c), &[ssor::source(c)]].concat();
             let fluxes = fluxes::source(c, fluxes::MOST_ROWS);
             let viscous = (c[1] != 0).then(|| viscous::source(c, viscous::MOST_ROWS, c[0] == 2));
-            sources(c).into_iter().chain([fluxes]).chain(viscous).chain(methods)
+            let newton = [Storage::F32, Storage::F64].map(|storage| newton::source(c, storage));
+            sources(c).into_iter().chain([fluxes]).chain(viscous).chain(newton).chain(methods)
         })
         .collect()
 }
@@ -143,6 +147,8 @@ enum Count {
 enum Method {
     Factors(Box<Factors>),
     Sweeps(Box<Sweeps>),
+    /// None while a step has it.
+    Newton(Option<Box<NewtonCuda>>),
 }
 
 /// What the implicit part of a step works with.
@@ -225,7 +231,7 @@ impl StructuredSolver {
     ///
     /// # Errors
     /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors; lines of less than six cells that close on themselves,
-    /// which the diagonalized factors do not take there. [`FlowError::NotOnGpu`]: Newton-Krylov steps. [`FlowError::NotOverRanks`].
+    /// which the diagonalized factors do not take there. [`FlowError::NotOnGpu`]: turbulent flow. [`FlowError::NotOverRanks`].
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
         self.sync()?;
         if self.host.part.over.is_some() {
@@ -236,9 +242,6 @@ impl StructuredSolver {
         }
         if self.host.physics.turbulence.is_some() {
             return Err(FlowError::NotOnGpu { what: "turbulent flow on structured grids" });
-        }
-        if self.host.newton.is_some() {
-            return Err(FlowError::NotOnGpu { what: "Newton-Krylov steps on structured grids" });
         }
         let device = StructuredCuda::new(&gpu.stream()?, &self.host)?;
         self.use_device(Box::new(device))
@@ -254,62 +257,19 @@ impl StructuredCuda {
         self.tables.faces.len() / 2
     }
 
-    /// Back pressures of outlets of given mass flow, a thread block each.
-    fn adapt_outlets(&self) -> Result<(), GpuError> {
-        let t = &self.tables;
-        let launch = self.at_boundary.adapt_outlets.launch(t.outlet_ptr.len() - 1, 256);
-        // SAFETY: parts name ranges of faces of one patch each.
-        Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { AdaptOutlets {
-                    total: self.total(), ptr: &t.outlet_ptr, parts: &t.outlet_parts, faces: &t.faces,
-                    sides: &t.sides, w: &self.w, area: &self.area, setup: &self.setup,
-                    conditions: &t.conditions,
-                } })
-                .enqueue(&self.stream)
-        }?)
+    /// The sum of fluxes out of each cell.
+    fn fluxes_out(&mut self) -> Result<(), GpuError> {
+        self.fill_ghosts()?;
+        self.boundary_fluxes()?;
+        self.fluxes()?;
+        self.join_turned()?;
+        self.viscous_fluxes()
     }
 
-    /// States beyond boundaries and interfaces; twice in viscous flow, for those beyond edges.
-    fn fill_ghosts(&mut self) -> Result<(), GpuError> {
-        let (t, total) = (&self.tables, self.total());
-        let rounds = if self.viscous.is_some() { 2 } else { 1 };
-        for _ in 0..rounds {
-            for stage in &t.stages {
-                let count = stage.len() / 2;
-                let launch = self.at_boundary.fill_ghosts.launch(blocks(count, 128), 128);
-                let middles = t.column_middles.part(3 * stage.start / 2..3 * stage.end / 2);
-                // SAFETY: columns are cells with two ghosts above them; no column of a stage reads another's ghosts.
-                unsafe {
-                    launch
-                        .record(&kernel_arguments! { FillGhosts {
-                            count: count as u32, total, columns: t.columns.part(stage.clone()), middles,
-                            conditions: &t.conditions, sides: &t.sides, area: &self.area,
-                            setup: &self.setup, w: &self.w,
-                        } })
-                        .enqueue(&self.stream)?;
-                }
-            }
-            self.exchange.fill(&self.stream, &mut self.w, N, FieldLayout::Components)?;
-        }
-        Ok(())
-    }
-
-    /// Fluxes through the boundary, and the forces there.
-    fn boundary_fluxes(&self) -> Result<(), GpuError> {
-        let (t, faces) = (&self.tables, self.face_count());
-        let launch = self.at_boundary.boundary_fluxes.launch(blocks(faces, 128), 128);
-        // SAFETY: faces name cells and patches; results have five and six numbers a face.
-        Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { BoundaryFluxes {
-                    count: faces as u32, total: self.total(), faces: &t.faces, middles: &t.middles,
-                    conditions: &t.conditions, sides: &t.sides, w: &self.w, area: &self.area,
-                    volume: &self.volume, setup: &self.setup, free_pressure: self.walls.scale.pressure,
-                    fluxes: &self.boundary_fluxes, loads: &self.loads,
-                } })
-                .enqueue(&self.stream)
-        }?)
+    /// R: that, and in unsteady runs the change in time.
+    fn compute_residual(&mut self, bdf: Option<Bdf>) -> Result<(), GpuError> {
+        self.fluxes_out()?;
+        if bdf.is_some() { self.finish_residual(bdf) } else { Ok(()) }
     }
 
     /// The change in time, and partial sums of norms.
@@ -347,22 +307,7 @@ impl StructuredCuda {
         }?)
     }
 
-    fn boundary_jacobians(&self) -> Result<(), GpuError> {
-        let (t, faces) = (&self.tables, self.face_count());
-        let launch = self.at_boundary.boundary_jacobians.launch(blocks(faces, 128), 128);
-        // SAFETY: faces name cells and patches; 25 numbers a face.
-        Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { BoundaryJacobians {
-                    count: faces as u32, total: self.total(), faces: &t.faces, conditions: &t.conditions,
-                    sides: &t.sides, w: &self.w, area: &self.area, volume: &self.volume, setup: &self.setup,
-                    jacobians: &self.jacobians,
-                } })
-                .enqueue(&self.stream)
-        }?)
-    }
-
-    /// The implicit part of a step, or of one axis.
+    /// The implicit part of a plain step, or of one axis.
     fn solve(&mut self, axis: Option<usize>) -> Result<(), GpuError> {
         let step = Step {
             stream: &self.stream,
@@ -384,6 +329,7 @@ impl StructuredCuda {
                 Some(axis) => factors.solve(&step, axis),
                 None => (0..3).try_for_each(|axis| factors.solve(&step, axis)),
             },
+            Method::Newton(_) => unreachable!("Newton-Krylov steps are no plain ones"),
         }
     }
 
@@ -391,7 +337,7 @@ impl StructuredCuda {
     fn apply_update(&self) -> Result<(), GpuError> {
         let launch = self.grid.launch(&self.over_cells.apply_update);
         let update = match &self.method {
-            Method::Factors(_) => &self.r,
+            Method::Factors(_) | Method::Newton(_) => &self.r,
             Method::Sweeps(sweeps) => sweeps.update(),
         };
         // SAFETY: arrays of the grid.
@@ -423,11 +369,7 @@ impl System for StructuredCuda {
         self.clock.start(&self.stream)?;
         let running = Part::Residual.begin();
         self.adapt_outlets()?;
-        self.fill_ghosts()?;
-        self.boundary_fluxes()?;
-        self.fluxes()?;
-        self.join_turned()?;
-        self.viscous_fluxes()?;
+        self.fluxes_out()?;
         self.clock.done(running, &self.stream)?;
         let running = Part::Misc.begin();
         self.finish_residual(at.bdf)?;
@@ -449,10 +391,18 @@ impl System for StructuredCuda {
     fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
         self.clock.start(&self.stream)?;
         let running = Part::LinearSolver.begin();
-        self.time_steps(at.cfl, at.time_shift())?;
-        self.boundary_jacobians()?;
-        self.solve(None)?;
+        let solved = self.solve_newton(at).transpose()?;
+        if solved.is_none() {
+            self.time_steps(at.cfl, at.time_shift())?;
+            self.boundary_jacobians()?;
+            self.solve(None)?;
+        }
         self.clock.done(running, &self.stream)?;
+        let reduction = match solved.transpose() {
+            Ok(reduction) => reduction,
+            // As on the host, there is no update then.
+            Err(row) => return Ok(Advanced { singular: Some(row), ..Advanced::default() }),
+        };
         let running = Part::Misc.begin();
         self.apply_update()?;
         self.counts.download_later(&mut self.host_counts)?;
@@ -465,7 +415,7 @@ impl System for StructuredCuda {
         }
         Ok(Advanced {
             singular: self.first(Count::BadLine),
-            reduction: None,
+            reduction,
             limited: self.host_counts[Count::Limited as usize] as usize,
             bad: self.first(Count::BadState),
         })

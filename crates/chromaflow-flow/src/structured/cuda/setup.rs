@@ -5,6 +5,7 @@ use super::super::config::{LocalStep, Scheme, StepMethod};
 use super::super::{StructuredSystem, ViscousTerms};
 use super::factors::Factors;
 use super::fluxes::fluxes;
+use super::newton::NewtonCuda;
 use super::ssor::Sweeps;
 use super::turned::TurnedTable;
 use super::viscous::Viscous;
@@ -16,7 +17,7 @@ use crate::gas::{Gas, Transport, ViscosityLaw};
 use crate::gpu::{Clock, MARKS, Sums, download_pressures, upload_conditions};
 use crate::grid::{ExchangeCuda, GridCuda, Side};
 use crate::march::forces::Walls;
-use crate::march::{Device, FlowError};
+use crate::march::{Device, FlowError, Moment, System};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Pinned, Stream};
 use std::ops::Range;
@@ -93,7 +94,7 @@ impl Tables {
         let actives: Vec<u32> =
             solver.blocks.iter().map(|b| (0..3).map(|d| u32::from(b.active[d]) << d).sum()).collect();
         let (faces, middles) = faces(solver, grid);
-        let (side_ptr, face_of) = face_numbers(solver, &faces);
+        let (side_ptr, face_of) = face_numbers(solver);
         let (columns, column_middles, stages) = columns(solver, grid);
         let (outlet_ptr, outlet_parts) = outlet_parts(solver);
         let sides = solver.patches.iter().flat_map(|p| side_record(solver, p)).collect::<Vec<u32>>();
@@ -157,7 +158,7 @@ fn faces(solver: &StructuredSystem, grid: &GridCuda) -> (Vec<u32>, Vec<f64>) {
 }
 
 /// Where each side of each block begins in the second array, which has the faces' numbers.
-fn face_numbers(solver: &StructuredSystem, faces: &[u32]) -> (Vec<u32>, Vec<u32>) {
+pub(super) fn face_numbers(solver: &StructuredSystem) -> (Vec<u32>, Vec<u32>) {
     // Faces come patch by patch, in the order of the window's cells.
     let mut first = Vec::new();
     let mut count = 0;
@@ -165,7 +166,6 @@ fn face_numbers(solver: &StructuredSystem, faces: &[u32]) -> (Vec<u32>, Vec<u32>
         first.push(count);
         count += patch.faces.len();
     }
-    debug_assert_eq!(2 * count, faces.len());
     let (mut ptr, mut numbers) = (Vec::new(), Vec::new());
     for (b, block) in solver.blocks.iter().enumerate() {
         for side in Side::ALL {
@@ -242,7 +242,7 @@ fn columns(solver: &StructuredSystem, grid: &GridCuda) -> (Vec<u32>, Vec<f64>, V
 
 impl StructuredCuda {
     /// The solver on the device, its state yet to be given.
-    pub(super) fn new(stream: &Stream, solver: &StructuredSystem) -> Result<Self, GpuError> {
+    pub(super) fn new(stream: &Stream, solver: &StructuredSystem) -> Result<Self, FlowError> {
         let grid = GridCuda::new(stream, &solver.grid)?;
         let len = grid.len();
         let tables = Tables::new(stream, solver, &grid)?;
@@ -250,14 +250,18 @@ impl StructuredCuda {
             solver.blocks.iter().map(|b| b.metrics.area.as_flattened().concat()).collect();
         let volume: Vec<&[f64]> = solver.blocks.iter().map(|b| &b.metrics.volume[..]).collect();
         let (area, volume) = (grid.upload(&area, 9)?, grid.upload(&volume, 1)?);
-        let method = match solver.config.implicit.method {
-            StepMethod::Ssor { sweeps, relaxation } => {
-                Method::Sweeps(Box::new(Sweeps::new(stream, solver, &grid, sweeps, relaxation)?))
-            }
-            _ => Method::Factors(Box::new(Factors::new(stream, solver, &grid, &area, &volume)?)),
-        };
         let terms: Option<ViscousTerms> = solver.physics.transport.is_some().then_some(solver.physics.terms);
         let constants = constants(solver.physics.scheme, terms);
+        let method = match (&solver.newton, solver.config.implicit.method) {
+            (Some(newton), _) => {
+                let newton = NewtonCuda::new(stream, solver, newton, grid.offsets(), constants)?;
+                Method::Newton(Some(Box::new(newton)))
+            }
+            (None, StepMethod::Ssor { sweeps, relaxation }) => {
+                Method::Sweeps(Box::new(Sweeps::new(stream, solver, &grid, sweeps, relaxation)?))
+            }
+            (None, _) => Method::Factors(Box::new(Factors::new(stream, solver, &grid, &area, &volume)?)),
+        };
         let [at_boundary, over_cells] = sources(constants).map(|source| stream.gpu().module(&source));
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         let (w, other) = (buffer(N * len)?, buffer(N * len)?);
@@ -337,6 +341,21 @@ impl Device<StructuredSystem> for StructuredCuda {
             }
         }
         Ok(())
+    }
+
+    /// As on meshes: a Newton-Krylov step that is rejected at once. Residuals adapt the back pressure of outlets.
+    fn rehearse(&mut self, at: &Moment) -> Result<(), FlowError> {
+        if !matches!(self.method, Method::Newton(_)) {
+            return Ok(());
+        }
+        let mut conditions = DeviceBuffer::uninitialized(&self.stream, self.tables.conditions.len())?;
+        conditions.copy_from(&self.tables.conditions.slice())?;
+        self.residual(at)?;
+        if self.advance(at)?.singular.is_none() {
+            self.restore()?;
+        }
+        self.times()?;
+        Ok(self.tables.conditions.copy_from(&conditions.slice())?)
     }
 
     fn bytes(&self) -> usize {

@@ -11,7 +11,7 @@ use chromaflow_device::Team;
 use std::sync::Arc;
 
 /// A wavy box of blocks of several orientations, one of them left-handed; sizes that fill no tile.
-fn blocks() -> Grid {
+pub(super) fn blocks() -> Grid {
     let grid = BoxGrid { cells: [37, 19, 11], size: [2.0, 1.0, 0.8], wave: 0.06 }.grid();
     let grid = grid.split(0, 0, 14).unwrap().split(1, 1, 9).unwrap().split(0, 2, 3).unwrap();
     let grid = grid.reorient(1, [1, 2, 0], [true, false, false]).reorient(2, [0, 2, 1], [false, false, true]);
@@ -20,19 +20,19 @@ fn blocks() -> Grid {
 }
 
 /// One block that closes on itself along y.
-fn ring() -> Grid {
+pub(super) fn ring() -> Grid {
     let grid = BoxGrid { cells: [9, 13, 6], size: [1.0, 1.0, 0.7], wave: 0.0 }.grid();
     grid.periodic("ymin", "ymax").unwrap()
 }
 
 /// Sectors whose sides are turned, of blocks of two orientations.
-fn turned(cells: [usize; 3]) -> Grid {
+pub(super) fn turned(cells: [usize; 3]) -> Grid {
     let grid = crate::testmesh::sector(cells, 7).periodic("ymin", "ymax").unwrap();
     let grid = grid.split(0, 0, cells[0] / 2).unwrap().split(1, 1, cells[1] / 2).unwrap();
     grid.reorient(1, [1, 2, 0], [true, false, false])
 }
 
-fn in_ring(name: &str) -> Boundary {
+pub(super) fn in_ring(name: &str) -> Boundary {
     let motion = Motion { rotation: [0.3, 0.0, 0.0], ..Motion::NONE };
     match name {
         "xmin" => Boundary::MovingWall { motion, temperature: None },
@@ -47,11 +47,11 @@ fn many_lines() -> Grid {
     BoxGrid { cells: [50, 45, 47], size: [1.0, 1.0, 0.7], wave: 0.04 }.grid()
 }
 
-fn plane() -> Grid {
+pub(super) fn plane() -> Grid {
     BoxGrid { cells: [21, 13, 1], size: [1.0, 1.0, 0.1], wave: 0.05 }.grid()
 }
 
-fn in_tunnel(name: &str) -> Boundary {
+pub(super) fn in_tunnel(name: &str) -> Boundary {
     match name {
         "xmin" => {
             Boundary::Inlet { total_pressure: 1.117, total_temperature: 1.032, direction: [1.0, 0.1, 0.0] }
@@ -64,7 +64,7 @@ fn in_tunnel(name: &str) -> Boundary {
     }
 }
 
-fn between_walls(name: &str) -> Boundary {
+pub(super) fn between_walls(name: &str) -> Boundary {
     match name {
         "zmin" => Boundary::NoSlipAdiabatic,
         "zmax" => Boundary::NoSlipIsothermal { temperature: 1.1 },
@@ -73,7 +73,7 @@ fn between_walls(name: &str) -> Boundary {
     }
 }
 
-fn config(grid: &Grid, boundary: fn(&str) -> Boundary, scheme: Scheme) -> StructuredConfig {
+pub(super) fn config(grid: &Grid, boundary: fn(&str) -> Boundary, scheme: Scheme) -> StructuredConfig {
     StructuredConfig {
         freestream: Freestream { mach: 0.4, alpha_deg: 5.0, reynolds: 200.0, ..Freestream::default() },
         scheme,
@@ -87,24 +87,24 @@ fn config(grid: &Grid, boundary: fn(&str) -> Boundary, scheme: Scheme) -> Struct
     }
 }
 
-fn bump(x: [f64; 3]) -> [f64; 5] {
+pub(super) fn bump(x: [f64; 3]) -> [f64; 5] {
     let s = (-20.0 * x.iter().map(|x| (x - 0.5).powi(2)).sum::<f64>()).exp();
     let w = [1.0 + 0.1 * s, 0.4, 0.1 * s, 0.05 * s, (1.0 + 0.2 * s) / 1.4];
     crate::gas::conserved(Gas::AIR, &w)
 }
 
-fn solver(grid: Grid, config: &StructuredConfig) -> StructuredSolver {
+pub(super) fn solver(grid: Grid, config: &StructuredConfig) -> StructuredSolver {
     let mut solver = StructuredSolver::new(grid, config.clone(), Arc::new(Team::new(2))).unwrap();
     solver.set_state(bump);
     solver
 }
 
-const SCALAR: Scheme = Scheme::Scalar(Dissipation::DEFAULT);
-const MATRIX: Scheme = Scheme::Matrix(Dissipation::DEFAULT);
-const ROE: Scheme = Scheme::Roe { kappa: 1.0 / 3.0, limited: true };
+pub(super) const SCALAR: Scheme = Scheme::Scalar(Dissipation::DEFAULT);
+pub(super) const MATRIX: Scheme = Scheme::Matrix(Dissipation::DEFAULT);
+pub(super) const ROE: Scheme = Scheme::Roe { kappa: 1.0 / 3.0, limited: true };
 
 /// Given velocities, mass flow and walls that move.
-fn driven(name: &str) -> Boundary {
+pub(super) fn driven(name: &str) -> Boundary {
     let motion =
         |u: f64| Motion { velocity: [u, 0.0, 0.0], rotation: [0.0, 0.0, 0.05], center: [0.3, 0.4, 0.0] };
     match name {

@@ -22,7 +22,7 @@ use chromaflow_device::Team;
 
 /// Where a row of the matrix lies on the grid.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(in crate::structured) struct Place {
     pub block: u32,
     /// Cell, ghosts counted.
     pub at: u32,
@@ -35,6 +35,14 @@ impl Place {
         block.number(self.cell.map(|c| c as usize))
     }
 
+    /// Its place among the cells of a side of the block, where it is one of them.
+    pub fn on_side(&self, block: &BlockState, side: usize) -> Option<usize> {
+        let axis = side / 2;
+        let [u, v] = [(axis + 1) % 3, (axis + 2) % 3].map(|d| (d, self.cell[d] as usize));
+        let end = if side % 2 == 1 { block.cells.count[axis] - 1 } else { 0 };
+        (self.cell[axis] as usize == end).then(|| u.1 + block.cells.count[u.0] * v.1)
+    }
+
     /// Where its residual lies.
     fn residual(&self, block: &BlockState) -> usize {
         block.residual_at(self.cell.map(|c| c as usize))
@@ -45,7 +53,7 @@ impl Place {
 pub(super) const APART: u32 = NONE - 1;
 
 /// The rows of a grid's matrix: one a cell, in the order of the solver.
-pub(super) struct GridRows {
+pub(in crate::structured) struct GridRows {
     pub places: Vec<Place>,
     /// The cell beyond each of the six faces (low and high along i, j, k): its position in the pattern; `NONE` where there is none,
     /// `APART` where it is left out.
@@ -57,7 +65,7 @@ pub(super) struct GridRows {
     /// Of each cell and ghost of the blocks one and the number of the matrix that turns its vectors, 0 where none does; empty where no sides are
     /// turned.
     turns: Vec<Vec<u8>>,
-    matrices: Vec<Matrix>,
+    pub matrices: Vec<Matrix>,
 }
 
 impl GridRows {
@@ -239,19 +247,22 @@ impl GridRows {
 
 /// What [`BlockState::patch_of`] has of a cell's face, where it is one of the block's.
 fn patch_number(block: &BlockState, place: &Place, side: usize) -> Option<u32> {
-    let axis = side / 2;
-    let [u, v] = [(axis + 1) % 3, (axis + 2) % 3].map(|d| (d, place.cell[d] as usize));
-    let ends = if side % 2 == 1 { block.cells.count[axis] - 1 } else { 0 };
-    (place.cell[axis] as usize == ends).then(|| block.patch_of[side][u.1 + block.cells.count[u.0] * v.1])
+    place.on_side(block, side).map(|at| block.patch_of[side][at])
 }
 
 impl GridRows {
+    /// One and the number of the matrix that turns vectors beyond a side, 0 where none does.
+    #[inline]
+    pub fn turn(&self, place: &Place, side: usize, block: &BlockState) -> u8 {
+        let Some(turns) = self.turns.get(place.block as usize) else { return 0 };
+        let (at, step) = (place.at as usize, block.cells.stride[side / 2]);
+        turns[if side % 2 == 1 { at + step } else { at - step }]
+    }
+
     /// The derivative by the state beyond a face, by that state as its own row has it: in other axes where sides are turned.
     #[inline]
     fn by_its_own(&self, place: &Place, side: usize, block: &BlockState, mut by: StateBlock) -> StateBlock {
-        let Some(turns) = self.turns.get(place.block as usize) else { return by };
-        let (at, step) = (place.at as usize, block.cells.stride[side / 2]);
-        let turn = turns[if side % 2 == 1 { at + step } else { at - step }];
+        let turn = self.turn(place, side, block);
         if let Some(matrix) = usize::from(turn).checked_sub(1).map(|number| &self.matrices[number]) {
             turn_columns(&mut by, N, matrix);
         }

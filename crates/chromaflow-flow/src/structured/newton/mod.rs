@@ -24,14 +24,18 @@ use chromaflow::dist::{Links, Share};
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow::{Jacobian, Team};
-use matrix::GridRows;
+pub(super) use matrix::GridRows;
+#[cfg(feature = "cuda")]
+pub(super) use matrix::Place;
 use std::sync::Arc;
 
 /// What such steps keep: the matrix and what factors it.
 pub(super) struct GridNewton {
-    options: NewtonKrylov,
-    rows: GridRows,
-    jacobian: Jacobian,
+    pub options: NewtonKrylov,
+    /// How the matrix is stored and factored.
+    pub implicit: Implicit,
+    pub rows: GridRows,
+    pub jacobian: Jacobian,
     linear: LinearSolver,
     /// Of turbulent flow.
     beside: Option<Beside>,
@@ -66,7 +70,7 @@ impl GridNewton {
         let jacobian = rows.matrix(N, &implicit)?;
         let linear = LinearSolver::new(team, &rows.batches, &jacobian, &implicit)?;
         let beside = turbulence.map(|model| Beside::new(team, &rows, &implicit, model)).transpose()?;
-        Ok(Self { options, rows, jacobian, linear, beside })
+        Ok(Self { options, implicit, rows, jacobian, linear, beside })
     }
 }
 
@@ -227,7 +231,7 @@ impl StructuredSystem {
         for block in &mut self.blocks {
             residual::time_steps(&team, &self.physics, at.cfl, self.config.implicit.local_step, block);
         }
-        let GridNewton { rows, jacobian, linear, options, beside } = newton;
+        let GridNewton { rows, jacobian, linear, options, beside, .. } = newton;
         let pseudo_time = rows.pseudo_times(&self.blocks);
         let mut diagonal = pseudo_time.clone();
         if let (Some(bdf), true) = (at.bdf, beside.is_some()) {

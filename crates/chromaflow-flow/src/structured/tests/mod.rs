@@ -1,4 +1,4 @@
-mod flows;
+pub(in crate::structured) mod flows;
 mod methods;
 mod operators;
 mod over_ranks;

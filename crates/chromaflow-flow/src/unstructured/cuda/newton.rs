@@ -1,5 +1,5 @@
 #![allow(unsafe_code)]
-//! The linear system of a Newton-Krylov step on the device. Twin: ../newton.rs.
+//! What Newton-Krylov steps of a flow on a mesh ask of it, on the device. Twin: ../newton.rs.
 
 use super::arguments::{
     HeldSlopes, PseudoTimes, SetBeside, Slopes, StatesAlong, WallSlopes, WallsAlong, Weigh,
@@ -10,12 +10,12 @@ use crate::coupled::{CoupledSystemCuda, DirectionCuda, FlowViewCuda};
 use crate::gpu::{ALONG, blocks, source};
 use crate::march::Moment;
 use crate::march::linear::LinearCuda;
-use crate::march::newton::{LEAST_SHARE, difference_step};
+use crate::march::newton::LEAST_SHARE;
+use crate::march::newton::cuda::{self, NewtonStepCuda};
 use chromaflow::gpu::{GpuError, ShareCuda, Storage, Vectors};
-use chromaflow::krylov::{Control, KrylovCuda, LinearOperatorCuda, PreconditionerCuda};
+use chromaflow::krylov::KrylovCuda;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, KernelSource, Stream};
 use chromaflow_device::{kernel_arguments, kernel_entries};
-use std::cell::RefCell;
 use std::ops::Range;
 
 /// The kernels of newton.cu.
@@ -183,12 +183,7 @@ impl NewtonCuda {
     }
 
     /// The length of a direction by which the step of a difference is measured.
-    fn length(
-        &mut self,
-        flow: &mut FlowCuda,
-        v: &DeviceBuffer<f64>,
-        own: Range<usize>,
-    ) -> Result<f64, GpuError> {
+    fn length(&mut self, flow: &mut FlowCuda, v: &DeviceBuffer<f64>) -> Result<f64, GpuError> {
         let share = flow.share.clone();
         let whole = match &share {
             None => self.vectors.dot(v, v, &mut self.sums)?,
@@ -202,7 +197,7 @@ impl NewtonCuda {
         if self.way.is_none() {
             return Ok(whole.sqrt());
         }
-        self.r.copy_from(&v.part(own))?;
+        self.r.copy_from(&v.part(0..5 * flow.mesh.rows))?;
         if let Some(share) = &share {
             share.clear(5, &self.r.slice())?;
         }
@@ -342,15 +337,23 @@ struct FlowStep<'a> {
     at: Moment,
 }
 
-impl FlowStep<'_> {
-    fn differentiate(&mut self, v: &DeviceBuffer<f64>, y: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
+impl NewtonStepCuda for FlowStep<'_> {
+    fn size(&self) -> f64 {
+        self.newton.size
+    }
+
+    fn length(&mut self, v: &DeviceBuffer<f64>) -> Result<f64, GpuError> {
+        self.newton.length(self.flow, v)
+    }
+
+    fn differentiate(
+        &mut self,
+        h: f64,
+        v: &DeviceBuffer<f64>,
+        y: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
         let Self { newton, flow, at, .. } = self;
         let own = 0..5 * flow.mesh.rows;
-        let length = newton.length(flow, v, own.clone())?;
-        if length == 0.0 {
-            return Ok(y.fill_bytes(0)?);
-        }
-        let h = difference_step(newton.size, length);
         newton.find_along(flow, &v.part(own.clone()))?;
         let mut first = own.end;
         flow.each_driving(at, |system, view| {
@@ -403,32 +406,6 @@ impl FlowStep<'_> {
     }
 }
 
-/// A v = V/dt v + (R(q + h v) - R(q)) / h, as the twin has it.
-struct Derivative<'a, 'b> {
-    step: &'a RefCell<FlowStep<'b>>,
-    share: Option<&'a ShareCuda>,
-}
-
-impl LinearOperatorCuda for Derivative<'_, '_> {
-    fn multiply(&mut self, v: &DeviceBuffer<f64>, y: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
-        self.step.borrow_mut().differentiate(v, y)
-    }
-
-    fn residual(
-        &mut self,
-        b: &DeviceBuffer<f64>,
-        x: &DeviceBuffer<f64>,
-        r: &mut DeviceBuffer<f64>,
-    ) -> Result<(), GpuError> {
-        self.multiply(x, r)?;
-        self.step.borrow().newton.vectors.axpby(1.0, b, -1.0, r)
-    }
-
-    fn share(&self) -> Option<&ShareCuda> {
-        self.share
-    }
-}
-
 impl FlowCuda {
     /// Solves (V/dt + dR/dq) x = R for the update x of the flow and of the systems that it depends on; the relative residual that is
     /// left, none where there are no factors to solve with.
@@ -465,8 +442,6 @@ impl FlowCuda {
         at: &Moment,
     ) -> Result<f64, GpuError> {
         let options = at.newton(&newton.options);
-        let control = Control { tolerance: options.tolerance, max_iterations: options.directions };
-        let cycle = (options.directions, options.directions);
         let mut solve = newton.solve.take().expect(AT_HAND);
         let Solve { krylov, b, x } = &mut solve;
         let own = 0..5 * self.mesh.rows;
@@ -479,13 +454,10 @@ impl FlowCuda {
         for (system, part) in self.parts() {
             system.residual_into(&stream, &b.part(part))?;
         }
-        x.fill_bytes(0)?;
-        let step = RefCell::new(FlowStep { newton, flow: self, linear, at: *at });
-        let mut precondition = |r: &_, z: &mut _| step.borrow_mut().precondition(r, z);
-        let mut m = PreconditionerCuda::Own(&mut precondition);
-        let mut derivative = Derivative { step: &step, share: share.as_deref() };
-        let left = krylov.gmres(&mut derivative, &mut m, b, x, &control, cycle)?.relative_residual;
-        let FlowStep { newton, flow, .. } = step.into_inner();
+        let vectors = newton.vectors.clone();
+        let mut step = FlowStep { newton, flow: self, linear, at: *at };
+        let left = cuda::solve((krylov, &vectors), &mut step, &options, share.as_deref(), b, x)?;
+        let FlowStep { newton, flow, .. } = step;
         flow.update.copy_from(&x.part(own))?;
         for (system, part) in flow.parts() {
             system.set_update(&stream, &x.part(part))?;

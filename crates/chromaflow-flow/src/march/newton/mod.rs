@@ -1,6 +1,9 @@
 //! The linear system of a Newton-Krylov step: its operator is the derivative of the residual, by differences, and the matrix of
 //! the plain step preconditions it.
 
+#[cfg(feature = "cuda")]
+pub mod cuda;
+
 use crate::config::NewtonKrylov;
 use chromaflow::dist::Links;
 use chromaflow::krylov::{Control, Gmres, LinearOperator, Preconditioner};

@@ -1,0 +1,86 @@
+#![allow(unsafe_code)]
+//! Launches of `boundary.cu`.
+
+use super::StructuredCuda;
+use super::arguments::{AdaptOutlets, BoundaryFluxes, BoundaryJacobians, FillGhosts};
+use crate::equations::perfect_gas::N;
+use crate::gpu::blocks;
+use crate::grid::FieldLayout;
+use chromaflow::gpu::GpuError;
+use chromaflow_device::kernel_arguments;
+
+impl StructuredCuda {
+    /// Back pressures of outlets of given mass flow, a thread block each.
+    pub(super) fn adapt_outlets(&self) -> Result<(), GpuError> {
+        let t = &self.tables;
+        let launch = self.at_boundary.adapt_outlets.launch(t.outlet_ptr.len() - 1, 256);
+        // SAFETY: parts name ranges of faces of one patch each.
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { AdaptOutlets {
+                    total: self.total(), ptr: &t.outlet_ptr, parts: &t.outlet_parts, faces: &t.faces,
+                    sides: &t.sides, w: &self.w, area: &self.area, setup: &self.setup,
+                    conditions: &t.conditions,
+                } })
+                .enqueue(&self.stream)
+        }?)
+    }
+
+    /// States beyond boundaries and interfaces; twice in viscous flow, for those beyond edges.
+    pub(super) fn fill_ghosts(&mut self) -> Result<(), GpuError> {
+        let (t, total) = (&self.tables, self.total());
+        let rounds = if self.viscous.is_some() { 2 } else { 1 };
+        for _ in 0..rounds {
+            for stage in &t.stages {
+                let count = stage.len() / 2;
+                let launch = self.at_boundary.fill_ghosts.launch(blocks(count, 128), 128);
+                let middles = t.column_middles.part(3 * stage.start / 2..3 * stage.end / 2);
+                // SAFETY: columns are cells with two ghosts above them; no column of a stage reads another's ghosts.
+                unsafe {
+                    launch
+                        .record(&kernel_arguments! { FillGhosts {
+                            count: count as u32, total, columns: t.columns.part(stage.clone()), middles,
+                            conditions: &t.conditions, sides: &t.sides, area: &self.area,
+                            setup: &self.setup, w: &self.w,
+                        } })
+                        .enqueue(&self.stream)?;
+                }
+            }
+            self.exchange.fill(&self.stream, &mut self.w, N, FieldLayout::Components)?;
+        }
+        Ok(())
+    }
+
+    /// Fluxes through the boundary, and the forces there.
+    pub(super) fn boundary_fluxes(&self) -> Result<(), GpuError> {
+        let (t, faces) = (&self.tables, self.face_count());
+        let launch = self.at_boundary.boundary_fluxes.launch(blocks(faces, 128), 128);
+        // SAFETY: faces name cells and patches; results have five and six numbers a face.
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { BoundaryFluxes {
+                    count: faces as u32, total: self.total(), faces: &t.faces, middles: &t.middles,
+                    conditions: &t.conditions, sides: &t.sides, w: &self.w, area: &self.area,
+                    volume: &self.volume, setup: &self.setup, free_pressure: self.walls.scale.pressure,
+                    fluxes: &self.boundary_fluxes, loads: &self.loads,
+                } })
+                .enqueue(&self.stream)
+        }?)
+    }
+
+    /// Derivatives of the fluxes out by the cells' own states.
+    pub(in crate::structured) fn boundary_jacobians(&self) -> Result<(), GpuError> {
+        let (t, faces) = (&self.tables, self.face_count());
+        let launch = self.at_boundary.boundary_jacobians.launch(blocks(faces, 128), 128);
+        // SAFETY: faces name cells and patches; 25 numbers a face.
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { BoundaryJacobians {
+                    count: faces as u32, total: self.total(), faces: &t.faces, conditions: &t.conditions,
+                    sides: &t.sides, w: &self.w, area: &self.area, volume: &self.volume, setup: &self.setup,
+                    jacobians: &self.jacobians,
+                } })
+                .enqueue(&self.stream)
+        }?)
+    }
+}

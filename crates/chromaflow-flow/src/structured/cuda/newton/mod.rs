@@ -1,0 +1,323 @@
+#![allow(unsafe_code)]
+//! Newton-Krylov steps on a GPU. Twins: structured/newton/mod.rs, structured/newton/matrix.rs.
+
+#[cfg(test)]
+mod tests;
+
+use super::super::StructuredSystem;
+use super::super::newton::{GridNewton, GridRows, Place};
+use super::arguments::{Assemble, PutUpdate, SetBeside, Slopes, TakeBase};
+use super::setup::face_numbers;
+use super::{Method, StructuredCuda, kernel};
+use crate::config::NewtonKrylov;
+use crate::equations::perfect_gas::{N, NN};
+use crate::gpu::{blocks, optional};
+use crate::jacobian::cuda::Target;
+use crate::march::linear::LinearCuda;
+use crate::march::newton::cuda::{self, NewtonStepCuda};
+use crate::march::{FlowError, Moment};
+use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
+use chromaflow::gpu::{GpuError, Storage, Vectors};
+use chromaflow::krylov::KrylovCuda;
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream, Write};
+use chromaflow_device::{kernel_arguments, kernel_entries};
+
+/// Rows that a thread block assembles (`ROWS` of newton.cu), and the sides of a cell.
+const ROWS: usize = 32;
+const SIDES: usize = 6;
+/// The bit of a link that is a face of the boundary.
+const FACE: u32 = 1 << 31;
+
+/// Doubles a cell that an assembly moves: state, areas, volume and time step, the diagonal block, and those in single precision
+/// beside it.
+pub(super) const MATRIX: f64 = (5 + 9 + 2 + NN) as f64 + 0.5 * (SIDES * NN) as f64;
+
+const AT_HAND: &str = "only steps take it, and give it back";
+
+/// The kernels of newton.cu, for blocks assembled as `storage`; viscous flow has the same matrix with all terms as with some.
+pub(super) fn source([_, viscous]: [u32; 2], storage: Storage) -> KernelSource {
+    kernel("structured_newton", include_str!("newton.cu"), [0, viscous.min(1)])
+        .records::<(TakeBase, SetBeside, Slopes, PutUpdate, Assemble)>()
+        .define("STORED", storage.assembled().bytes())
+}
+
+kernel_entries! {
+    struct Kernels { take_base, set_beside, slopes, put_update, assemble }
+}
+
+/// Where the rows of the matrix lie on the grid, and what is beyond their sides.
+struct Table {
+    rows: usize,
+    /// Place and block of each row.
+    places: DeviceBuffer<u32>,
+    /// The row of each cell, by its number; the other way about for the host.
+    row_of: DeviceBuffer<u32>,
+    numbers: Vec<u32>,
+    row_ptr: DeviceBuffer<u32>,
+    /// Positions of the cells beyond, faces of the boundary, or `NONE`: `[sides, rows]`.
+    links: DeviceBuffer<u32>,
+    /// One and the number of the matrix by which vectors beyond are turned; empty where none are.
+    turns: DeviceBuffer<u32>,
+    matrices: DeviceBuffer<f64>,
+}
+
+impl Table {
+    fn new(
+        stream: &Stream,
+        solver: &StructuredSystem,
+        rows: &GridRows,
+        offsets: &[usize],
+    ) -> Result<Self, GpuError> {
+        let GridRows { places, rows: row_of, pattern, .. } = rows;
+        let mut numbers = vec![0; row_of.len()];
+        row_of.iter().zip(0..).for_each(|(&row, number)| numbers[row as usize] = number);
+        let at = |place: &Place| [offsets[place.block as usize] as u32 + place.at, place.block];
+        let faces = face_numbers(solver);
+        let each = || (0..SIDES).flat_map(|side| (0..places.len()).map(move |row| (row, side)));
+        let links: Vec<u32> = each().map(|(row, side)| link(solver, rows, &faces, row, side)).collect();
+        let turned = if rows.matrices.is_empty() { 0 } else { SIDES };
+        let turns = each().take(turned * places.len());
+        let turns: Vec<u32> = turns
+            .map(|(row, side)| {
+                let place = &places[row];
+                u32::from(rows.turn(place, side, &solver.blocks[place.block as usize]))
+            })
+            .collect();
+        Ok(Self {
+            rows: places.len(),
+            places: stream.upload(&places.iter().flat_map(at).collect::<Vec<_>>())?,
+            row_of: stream.upload(row_of)?,
+            numbers,
+            row_ptr: stream.upload(pattern.row_ptr())?,
+            links: stream.upload(&links)?,
+            turns: stream.upload(&turns)?,
+            matrices: stream.upload(rows.matrices.as_flattened().as_flattened())?,
+        })
+    }
+}
+
+/// What is beyond a side of a row, with the numbers of the boundary's faces.
+fn link(
+    solver: &StructuredSystem,
+    rows: &GridRows,
+    (side_ptr, face_of): &(Vec<u32>, Vec<u32>),
+    row: usize,
+    side: usize,
+) -> u32 {
+    let position = rows.positions[row][side];
+    if position != u32::MAX {
+        assert!(position < FACE, "one device has all rows, and no more than it has memory for");
+        return position;
+    }
+    let place = &rows.places[row];
+    let block = &solver.blocks[place.block as usize];
+    let first = side_ptr[SIDES * place.block as usize + side] as usize;
+    let face = place.on_side(block, side).map_or(u32::MAX, |at| face_of[first + at]);
+    if face == u32::MAX { face } else { face | FACE }
+}
+
+/// What Newton-Krylov steps need besides what all steps do.
+pub(super) struct NewtonCuda {
+    options: NewtonKrylov,
+    kernels: Kernels,
+    table: Table,
+    linear: LinearCuda,
+    krylov: KrylovCuda,
+    vectors: Vectors,
+    /// Partial sums of inner products.
+    sums: DeviceBuffer<f64>,
+    /// The residual where the derivative is taken, and the update.
+    b: DeviceBuffer<f64>,
+    x: DeviceBuffer<f64>,
+}
+
+impl NewtonCuda {
+    pub(super) fn new(
+        stream: &Stream,
+        solver: &StructuredSystem,
+        newton: &GridNewton,
+        offsets: &[usize],
+        constants: [u32; 2],
+    ) -> Result<Self, FlowError> {
+        let GridNewton { options, implicit, rows, jacobian, .. } = newton;
+        let storage = Storage::from(implicit.policy);
+        let source = source(constants, storage);
+        let mut sources = vec![source.clone(), Vectors::kernel_source(Storage::F64)];
+        sources.extend(DeviceBlockIlu::kernel_sources(N, implicit.policy.storage(), storage.assembled()));
+        stream.gpu().prepare(sources);
+        let n = N * rows.places.len();
+        let (pattern, batches) = (jacobian.pattern(), &rows.batches);
+        // What is largest comes first: a device that is too small says so at once.
+        let linear = LinearCuda::preconditioner(stream, pattern, N, batches, implicit, false, None)?;
+        let vectors = Vectors::new(stream, Storage::F64)?;
+        Ok(Self {
+            options: *options,
+            kernels: Kernels::of(&stream.gpu().module(&source)?)?,
+            table: Table::new(stream, solver, rows, offsets)?,
+            linear,
+            krylov: KrylovCuda::new(stream)?,
+            sums: DeviceBuffer::zeroed(stream, vectors.partials() + 1)?,
+            vectors,
+            b: DeviceBuffer::zeroed(stream, n)?,
+            x: DeviceBuffer::zeroed(stream, n)?,
+        })
+    }
+
+    /// Writes V/dt + dR/dq of the first-order scheme at the present state.
+    pub(super) fn assemble(&mut self, flow: &StructuredCuda) -> Result<(), GpuError> {
+        let Target::Rows(jacobian, _) = self.linear.target(false)? else {
+            unreachable!("factors are made of blocks in the order of the pattern")
+        };
+        let (t, off) = (&self.table, jacobian.off.assembled()?);
+        let launch = self.kernels.assemble.launch(blocks(t.rows, ROWS), SIDES * ROWS);
+        // SAFETY: rows lie at cells, which have neighbors or ghosts on all sides; positions are those of their rows' blocks.
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { Assemble {
+                    rows: t.rows as u32, total: flow.total(), blocks: flow.grid.records(), places: &t.places,
+                    row_ptr: &t.row_ptr, links: &t.links, turns: optional(&t.turns), matrices: &t.matrices,
+                    faces: flow.face_count() as u64, jacobians: &flow.jacobians, w: &flow.w, area: &flow.area,
+                    volume: &flow.volume, tau: &flow.tau, setup: &flow.setup, off: Write::at(off),
+                    diag: &jacobian.diag,
+                } })
+                .enqueue(&flow.stream)
+        }?)
+    }
+
+    /// Solves (V/dt + dR/dq) x = R; -x takes the place of the residual. The relative residual that is left, or the number of a cell
+    /// whose diagonal block cannot be inverted.
+    fn solve(&mut self, flow: &mut StructuredCuda, at: &Moment) -> Result<Result<f64, usize>, GpuError> {
+        flow.time_steps(at.cfl, 0.0)?;
+        flow.boundary_jacobians()?;
+        self.assemble(flow)?;
+        if !self.linear.factor()? {
+            let row = self.linear.singular().unwrap_or_default();
+            return Ok(Err(self.table.numbers[row] as usize));
+        }
+        let left = self.iterate(flow, at)?;
+        // SAFETY: a row for each cell.
+        unsafe {
+            flow.grid
+                .launch(&self.kernels.put_update)
+                .record(&kernel_arguments! { PutUpdate {
+                    over: flow.grid.chunk_records(), total: flow.total(), row_of: &self.table.row_of,
+                    x: &self.x, r: &flow.r,
+                } })
+                .enqueue(&flow.stream)?;
+        }
+        Ok(Ok(left))
+    }
+
+    /// GMRES around the factors at hand.
+    fn iterate(&mut self, flow: &mut StructuredCuda, at: &Moment) -> Result<f64, GpuError> {
+        let options = at.newton(&self.options);
+        self.at_base(flow, at, |step, krylov, x| {
+            let (vectors, b) = (step.vectors, step.b);
+            cuda::solve((krylov, vectors), step, &options, None, b, x)
+        })
+    }
+
+    /// Lets `work` take derivatives at the present state, which comes back as it was.
+    fn at_base<T>(
+        &mut self,
+        flow: &mut StructuredCuda,
+        at: &Moment,
+        work: impl FnOnce(&mut GridStep<'_>, &mut KrylovCuda, &mut DeviceBuffer<f64>) -> Result<T, GpuError>,
+    ) -> Result<T, GpuError> {
+        let Self { kernels, table, linear, krylov, vectors, sums, b, x, .. } = self;
+        // SAFETY: a row for each cell.
+        unsafe {
+            flow.grid
+                .launch(&kernels.take_base)
+                .record(&kernel_arguments! { TakeBase {
+                    over: flow.grid.chunk_records(), total: flow.total(), row_of: &table.row_of, w: &flow.w,
+                    r: &flow.r, setup: &flow.setup, base: &*b, q: &*x,
+                } })
+                .enqueue(&flow.stream)?;
+        }
+        let size = vectors.dot(x, x, sums)?.sqrt();
+        flow.other.copy_from(&flow.w.slice())?;
+        let mut step = GridStep { kernels, table, linear, vectors, sums, b, flow, at: *at, size };
+        let done = work(&mut step, krylov, x)?;
+        let GridStep { flow, .. } = step;
+        flow.w.copy_from(&flow.other.slice())?;
+        Ok(done)
+    }
+}
+
+/// The step's system, its state in `other` of the flow, states beside it in `w`.
+struct GridStep<'a> {
+    kernels: &'a Kernels,
+    table: &'a Table,
+    linear: &'a mut LinearCuda,
+    vectors: &'a Vectors,
+    sums: &'a mut DeviceBuffer<f64>,
+    b: &'a DeviceBuffer<f64>,
+    flow: &'a mut StructuredCuda,
+    at: Moment,
+    /// |q|
+    size: f64,
+}
+
+impl NewtonStepCuda for GridStep<'_> {
+    fn size(&self) -> f64 {
+        self.size
+    }
+
+    fn length(&mut self, v: &DeviceBuffer<f64>) -> Result<f64, GpuError> {
+        Ok(self.vectors.dot(v, v, self.sums)?.sqrt())
+    }
+
+    fn differentiate(
+        &mut self,
+        h: f64,
+        v: &DeviceBuffer<f64>,
+        y: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let Self { kernels, table, b, flow, at, .. } = self;
+        let n = N * table.rows;
+        assert!(v.len() == n && y.len() == n);
+        let (total, row_of) = (flow.total(), &table.row_of);
+        // SAFETY: a row for each cell; five values a row.
+        unsafe {
+            flow.grid
+                .launch(&kernels.set_beside)
+                .record(&kernel_arguments! { SetBeside {
+                    over: flow.grid.chunk_records(), total, row_of, from: &flow.other, h, v,
+                    setup: &flow.setup, w: &flow.w,
+                } })
+                .enqueue(&flow.stream)?;
+        }
+        flow.compute_residual(at.bdf)?;
+        // SAFETY: as above.
+        Ok(unsafe {
+            flow.grid
+                .launch(&kernels.slopes)
+                .record(&kernel_arguments! { Slopes {
+                    over: flow.grid.chunk_records(), total, row_of, r: &flow.r, base: *b, tau: &flow.tau, v,
+                    inverse: 1.0 / h, y: &*y,
+                } })
+                .enqueue(&flow.stream)
+        }?)
+    }
+
+    fn precondition(&mut self, r: &DeviceBuffer<f64>, z: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
+        self.linear.precondition(r, z)
+    }
+}
+
+impl StructuredCuda {
+    /// Lends what Newton-Krylov steps need besides what all steps do; none where steps are plain ones.
+    pub(super) fn with_newton<T>(&mut self, work: impl FnOnce(&mut NewtonCuda, &mut Self) -> T) -> Option<T> {
+        let Method::Newton(newton) = &mut self.method else { return None };
+        let mut lent = newton.take().expect(AT_HAND);
+        let done = work(&mut lent, self);
+        self.method = Method::Newton(Some(lent));
+        Some(done)
+    }
+
+    /// The implicit part of a Newton-Krylov step; none where steps are plain ones.
+    pub(super) fn solve_newton(&mut self, at: &Moment) -> Option<Result<Result<f64, usize>, GpuError>> {
+        self.with_newton(|newton, flow| newton.solve(flow, at))
+    }
+}
