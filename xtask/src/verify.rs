@@ -10,7 +10,7 @@ use std::time::Instant;
 
 /// Cases that take a release build less than ten seconds on two cores: what `--quick` runs. (Measured: 0.5 to 4 s of one core;
 /// all of them with the tests' build 93 s.)
-const QUICK: [&str; 13] = [
+const QUICK: [&str; 14] = [
     "cavity_re100",
     "channel_cylinder_2d1",
     "cylinder_re40_incompressible",
@@ -23,6 +23,7 @@ const QUICK: [&str; 13] = [
     "structured_naca0012_tmr",
     "structured_plate",
     "structured_stator",
+    "turbulent_channel",
     "wing",
 ];
 

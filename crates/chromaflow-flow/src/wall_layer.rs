@@ -30,6 +30,11 @@ fn laminar_thickness(length: f64, speed: f64, nu: f64) -> f64 {
     5.0 * length / (speed * length / nu).max(1.0).sqrt()
 }
 
+/// Velocity in a turbulent layer over that at its edge, at a place in it from 0 to 1.
+pub(crate) fn turbulent_share(y: f64) -> f64 {
+    y.powf(1.0 / 7.0)
+}
+
 impl WallLayer {
     /// Of the nodes near `walls`, those of `surface` without slip, in a stream of this Mach number; `condition_of` gives the condition of a
     /// marker.
@@ -58,7 +63,7 @@ impl WallLayer {
     pub fn slow(&self, gas: Gas<f64>, nodes: &mut [NodeRecord]) {
         for (y, WallNode { node, heat, wall }) in &self.nodes {
             let node = &mut nodes[*node as usize];
-            let share = if self.turbulent { y.powf(1.0 / 7.0) } else { y * (2.0 - y * y * (2.0 - y)) };
+            let share = if self.turbulent { turbulent_share(*y) } else { y * (2.0 - y * y * (2.0 - y)) };
             let relative: [f64; 3] = std::array::from_fn(|d| node[1 + d] - wall.velocity[d]);
             let outer = gas.gamma * node[4] / node[0];
             let rise = 0.5 * (gas.gamma - 1.0) * dot(relative, relative);

@@ -3,7 +3,8 @@
 use super::{Source, config};
 use crate::error::{CliError, CliResult};
 use chromaflow_flow::grid::generate::{
-    Airfoil, AirfoilC, BoxGrid, Cavity, Channel, ChannelCylinder, Cylinder, FlatPlate, SmoothChannel,
+    Airfoil, AirfoilC, BoxGrid, Cavity, Channel, ChannelCylinder, Cylinder, FlatPlate, HalfChannel,
+    SmoothChannel,
 };
 use chromaflow_flow::grid::{Grid, Plot3dOptions, read};
 use chromaflow_flow::mesh::{Format, cgns};
@@ -89,6 +90,15 @@ pub enum Generate {
     ChannelCylinder {
         /// Cells around the cylinder (a multiple of four), away from it, along the channel behind it.
         cells: [usize; 3],
+        /// Ratio of neighboring cell heights.
+        growth: f64,
+    },
+    /// The lower half of a plane channel: `inlet`, `outlet`, `wall`, `middle`.
+    HalfChannel {
+        /// Cells along and across.
+        cells: [usize; 2],
+        /// Length, and half the distance of the walls.
+        size: [f64; 2],
         /// Ratio of neighboring cell heights.
         growth: f64,
     },
@@ -198,6 +208,10 @@ impl Generate {
                 }
                 (cells.into(), vec![("growth", growth, 1.0, ANY)])
             }
+            Self::HalfChannel { cells, size, growth } => {
+                let sizes = size.map(|s| ("size", s, 1e-12, ANY));
+                (cells.into(), sizes.into_iter().chain([("growth", growth, 1.0, ANY)]).collect())
+            }
             Self::Cavity { cells, clustering } => (cells.into(), vec![("clustering", clustering, 0.0, ANY)]),
             Self::Box { cells, size, wave } => {
                 let mut numbers: Vec<_> = size.iter().map(|&s| ("size", s, 1e-12, ANY)).collect();
@@ -231,6 +245,7 @@ impl Generate {
             Self::AirfoilO { cells, radius, growth } => Airfoil { cells, radius, growth, triangles }.grid(),
             Self::AirfoilC { cells, radius, growth } => AirfoilC { cells, radius, growth }.grid(),
             Self::ChannelCylinder { cells, growth } => ChannelCylinder { cells, growth }.grid(),
+            Self::HalfChannel { cells, size, growth } => HalfChannel { cells, size, growth }.grid(),
             Self::Cavity { cells, clustering } => Cavity { cells, clustering }.grid(),
             Self::Box { cells, size, wave } => BoxGrid { cells, size, wave }.grid(),
         }

@@ -47,9 +47,8 @@ const STRUCTURED: [Unused; 6] = [
     ("output", &["matrix", "matrix_file"], "cases of meshes and of incompressible flow write linear systems"),
 ];
 
-const INCOMPRESSIBLE: [Unused; 8] = [
+const INCOMPRESSIBLE: [Unused; 7] = [
     ("mesh", &[], "the grid is in [grid]"),
-    ("turbulence", &[], "flows on meshes have turbulence models"),
     ("flow", &[], "the fluid is in [incompressible]"),
     ("structured", &[], "fluxes are in [numerics], block ILU is in [linear]"),
     ("scalar", &[], "its scalars are in [incompressible]"),
@@ -160,7 +159,22 @@ impl Case {
                 }
                 Self::Unstructured(case)
             }
-            SolverKind::Incompressible => Self::Incompressible(source.parse_with(sets)?),
+            SolverKind::Incompressible => {
+                let case: IncompressibleCase = source.parse_with(sets)?;
+                if let (Some(section), Some(given)) =
+                    (&case.turbulence, table.get("turbulence").and_then(toml::Value::as_table))
+                {
+                    if let Some((key, remedy)) = section.idle_key(given) {
+                        return Err(refused(&source, sets, ["turbulence", &key], "this case", remedy));
+                    }
+                    if backend == Backend::Cuda {
+                        let problem =
+                            "turbulent incompressible flow is computed on the CPU alone: --backend cpu";
+                        return Err(source.error(&["turbulence"], problem));
+                    }
+                }
+                Self::Incompressible(case)
+            }
             SolverKind::Structured => {
                 let mut case: CaseFile = source.parse_with(sets)?;
                 case.take_units(&source, &table)?;

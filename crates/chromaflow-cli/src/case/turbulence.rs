@@ -105,7 +105,7 @@ pub struct Region {
     pub to: [f64; 3],
 }
 
-/// The turbulence model of `equations = "rans"`.
+/// The turbulence model of `equations = "rans"`, or of incompressible flow where there is this section.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TurbulenceSection {
@@ -113,7 +113,8 @@ pub struct TurbulenceSection {
     pub model: ModelName,
     /// Of `sa` and its kin: the model's variable in what flows in, over the kinematic viscosity of the free stream.
     pub inflow: f64,
-    /// Of `sst`, `sst-v` and `k-omega`: k of what flows in, over the square of the free stream's speed of sound.
+    /// Of `sst`, `sst-v` and `k-omega`: k of what flows in, over the square of the free stream's speed of sound; of incompressible flow over the square of
+    /// `reference.velocity`.
     pub inflow_k: f64,
     /// Of the same: eddy viscosity of what flows in over the viscosity of the free stream, which gives omega.
     pub inflow_ratio: f64,
@@ -162,16 +163,13 @@ impl Default for TurbulenceSection {
     }
 }
 
-impl CaseFile {
-    /// The solver's set-up of turbulence, if there is any.
+impl TurbulenceSection {
+    /// The solver's set-up; `in_time`: whether the run is unsteady.
     ///
     /// # Errors
     /// A value out of its range, with its key.
-    pub(super) fn turbulence(&self, source: &Source) -> CliResult<Option<flow::TurbulenceConfig>> {
-        if self.flow.equations != Equations::Rans {
-            return Ok(None);
-        }
-        let t = &self.turbulence;
+    pub fn config(&self, source: &Source, in_time: bool) -> CliResult<flow::TurbulenceConfig> {
+        let t = self;
         let fail = |key: &str, value: f64, expected: &str| {
             Err(source.error(&["turbulence", key], &format!("{key} is {value}: expected {expected}")))
         };
@@ -206,26 +204,21 @@ impl CaseFile {
             walls: t.walls.config(),
             laminar: t.laminar.iter().map(|&Region { from, to }| flow::Region { from, to }).collect(),
         };
-        if let Some((key, problem)) = config.option_problem(self.march.mode == super::Mode::Unsteady) {
+        if let Some((key, problem)) = config.option_problem(in_time) {
             return Err(source.error(&["turbulence", key], problem));
         }
         match config.hybrid_problem() {
             Some(problem) => Err(source.error(&["turbulence", "hybrid"], problem)),
-            None => Ok(Some(config)),
+            None => Ok(config),
         }
     }
 
-    /// The key of `[turbulence]` in a case file that nothing would read, and what to do about it.
-    pub(super) fn idle_key_of_turbulence(&self, table: &toml::Table) -> Option<(String, &'static str)> {
-        let given = table.get("turbulence").and_then(toml::Value::as_table)?;
-        if self.flow.equations != Equations::Rans {
-            let key = given.keys().next()?;
-            return Some((key.clone(), "only `equations = \"rans\"` in [flow] has turbulence"));
-        }
-        if self.turbulence.hybrid == HybridName::None && given.contains_key("grid_length") {
+    /// The key of those that are given which the model would not read, and what to do about it.
+    pub fn idle_key(&self, given: &toml::Table) -> Option<(String, &'static str)> {
+        if self.hybrid == HybridName::None && given.contains_key("grid_length") {
             return Some(("grid_length".to_owned(), "only hybrids have a length of the grid: set `hybrid`"));
         }
-        let (of_others, remedy): (&[&str], _) = if self.turbulence.model.config().is_spalart_allmaras() {
+        let (of_others, remedy): (&[&str], _) = if self.model.config().is_spalart_allmaras() {
             (
                 &["inflow_k", "inflow_ratio", "sustained"],
                 "`sa` and its kin have one variable, and `inflow` says it",
@@ -238,5 +231,27 @@ impl CaseFile {
         };
         let key = given.keys().find(|key| of_others.contains(&key.as_str()))?;
         Some((key.clone(), remedy))
+    }
+}
+
+impl CaseFile {
+    /// The solver's set-up of turbulence, if there is any.
+    ///
+    /// # Errors
+    /// A value out of its range, with its key.
+    pub(super) fn turbulence(&self, source: &Source) -> CliResult<Option<flow::TurbulenceConfig>> {
+        let rans = self.flow.equations == Equations::Rans;
+        let in_time = self.march.mode == super::Mode::Unsteady;
+        rans.then(|| self.turbulence.config(source, in_time)).transpose()
+    }
+
+    /// The key of `[turbulence]` in a case file that nothing would read, and what to do about it.
+    pub(super) fn idle_key_of_turbulence(&self, table: &toml::Table) -> Option<(String, &'static str)> {
+        let given = table.get("turbulence").and_then(toml::Value::as_table)?;
+        if self.flow.equations != Equations::Rans {
+            let key = given.keys().next()?;
+            return Some((key.clone(), "only `equations = \"rans\"` in [flow] has turbulence"));
+        }
+        self.turbulence.idle_key(given)
     }
 }

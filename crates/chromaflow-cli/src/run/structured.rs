@@ -213,10 +213,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let of = |(wall, y): (String, Spread)| {
-            format!("y+ of the first cells at {wall}: {:.3} to {:.3}, mean {:.3}", y.min, y.max, y.mean)
-        };
-        S::y_plus(&self.solver).into_iter().map(of).collect()
+        summary::heights("cells at", S::y_plus(&self.solver))
     }
 
     fn rank_reports(&self) -> Vec<RankReport> {

@@ -104,6 +104,14 @@ pub fn walls(y_plus: Vec<(String, Spread)>) -> Value {
     Value::Object(walls.collect())
 }
 
+/// The same in words; `first`: what is first, and where.
+pub fn heights(first: &str, y_plus: Vec<(String, Spread)>) -> Vec<String> {
+    let of = |(wall, y): (String, Spread)| {
+        format!("y+ of the first {first} {wall}: {:.3} to {:.3}, mean {:.3}", y.min, y.max, y.mean)
+    };
+    y_plus.into_iter().map(of).collect()
+}
+
 /// Orders of magnitude as JSON has them: no more than numbers have digits, where nothing but rounding is left.
 fn digits(orders: f64) -> f64 {
     orders.min(-f64::EPSILON.log10())

@@ -3,7 +3,7 @@
 //! **Units**: density is 1, so that pressure is pressure over density; lengths in the grid's unit, velocities in whatever
 //! unit the boundary conditions and the viscosity share.
 
-use crate::config::{Cfl, Time};
+use crate::config::{Cfl, Time, TurbulenceConfig};
 use crate::equations::{ArtificialCompressibility, Equations};
 use crate::march::{FlowError, keeps, not_turned};
 use crate::mesh::periodic::Rotation;
@@ -17,6 +17,10 @@ use std::sync::Arc;
 pub struct Config {
     /// The fluid, and what it carries.
     pub fluid: Fluid,
+    /// A turbulence model; its k is over [`Reference::velocity`] squared.
+    pub turbulence: Option<TurbulenceConfig>,
+    /// Force per mass, which drives flow through periodic sides.
+    pub force: [f64; 3],
     /// Boundary condition of each marker by its name. The two planes of a planar grid need none: they are symmetry.
     pub boundaries: BTreeMap<String, Boundary>,
     /// Initial state (p, u, v, w, scalars); scalars that are missing start at their reference.
@@ -47,6 +51,7 @@ impl Config {
                 Boundary::Inflow(Given::By(_)) | Boundary::Outflow { .. } | Boundary::Symmetry => {}
             }
         }
+        of("force", "the set-up", &self.force)?;
         for scalar in &self.fluid.scalars {
             of("buoyancy", &scalar.name, &scalar.buoyancy)?;
         }

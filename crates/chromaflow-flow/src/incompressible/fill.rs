@@ -11,6 +11,7 @@ use super::ghosts::{ghost_of, given, scalar_ghost};
 use super::residual::{Line, load, next_line};
 use super::space::{Patch, Space};
 use super::system::System;
+use super::turbulence::{self, Leaving, Side, Turbulence};
 use crate::equations::Equations;
 use crate::equations::artificial_compressibility::{flux_incompressible_roe, ghost_incompressible_jacobian};
 use crate::parallel;
@@ -22,6 +23,7 @@ struct FillTask<'a> {
     space: &'a Space,
     fields: &'a [Vec<f64>],
     fluid: &'a Fluid,
+    turbulence: Option<&'a Turbulence>,
     /// Rows of one block.
     rows: Range<usize>,
     /// Blocks of these rows, as [`chromaflow::factor::structured_ilu::StencilMatrix`] has them.
@@ -38,7 +40,7 @@ impl LaneKernel for FillTask<'_> {
         let (fluid, equations) = (self.fluid, self.fluid.equations());
         let (beta, viscosity) = (V::c(fluid.compressibility), V::c(fluid.viscosity));
         let zero = V::c(0.0);
-        let n = fluid.unknowns();
+        let n = turbulence::unknowns(fluid.unknowns(), self.turbulence);
         let q = n * n;
         self.diag.fill(0.0);
         let (mut row, mut number) = (self.rows.start, 0);
@@ -46,6 +48,7 @@ impl LaneKernel for FillTask<'_> {
             let Line { block, number: b, at, count, .. } =
                 next_line(self.space, &mut number, row, self.rows.end);
             let (len, field) = (block.cells.len(), &self.fields[b]);
+            let leaving = Leaving::of(self.turbulence, (block, b), field);
             let mut own = [zero; 16];
             for &d in &self.space.axes {
                 let step = block.cells.stride[d];
@@ -63,7 +66,11 @@ impl LaneKernel for FillTask<'_> {
                     }
                     let (left, right) = equations.upwind_jacobians(&ql, &qr, &area);
                     let metric = load::<V>(&block.slopes[d][0], face);
-                    let friction = viscosity * metric;
+                    let stress = leaving.map(|of| of.stress(&self.space.axes, (d, face), &area));
+                    let mut friction = viscosity * metric;
+                    if let Some(stress) = &stress {
+                        friction += stress.viscosity * metric;
+                    }
                     // The cell is on the left of its upper faces, on the right of its lower ones, where the flux enters.
                     let mut here = [zero; 16];
                     let mut there = [zero; 16];
@@ -109,7 +116,10 @@ impl LaneKernel for FillTask<'_> {
                         let from =
                             V::select(volume.ge(zero), load::<V>(field, face - step), load::<V>(field, face))
                                 * inverse;
-                        let spread = V::c(scalar.diffusivity) * metric;
+                        let mut spread = V::c(scalar.diffusivity) * metric;
+                        if let (Some(of), Some(stress)) = (&leaving, &stress) {
+                            spread += stress.viscosity / V::c(of.turbulence.model.prandtl) * metric;
+                        }
                         let mut mine = [zero; 5];
                         let mut others = [zero; 5];
                         for c in 0..4 {
@@ -126,6 +136,10 @@ impl LaneKernel for FillTask<'_> {
                             }
                         }
                     }
+                    let (Some(of), Some(stress)) = (&leaving, &stress) else { continue };
+                    let at_side = Side { axis: d, high: side == 1, at };
+                    let own = &mut self.diag[(row - self.rows.start) * q..];
+                    of.fill(at_side, stress, (outwards, inverse), (&here, &there), count, (own, off));
                 }
             }
             for k in 0..16 {
@@ -140,15 +154,23 @@ impl LaneKernel for FillTask<'_> {
 }
 
 /// Adds a patch's derivatives to the diagonal of its block.
-fn add_boundary(space: &Space, fluid: &Fluid, patch: &Patch, fields: &[Vec<f64>], diag: &mut [f64]) {
-    let n = fluid.unknowns();
+fn add_boundary(
+    space: &Space,
+    (fluid, turbulence): (&Fluid, Option<&Turbulence>),
+    patch: &Patch,
+    fields: &[Vec<f64>],
+    diag: &mut [f64],
+) {
+    let flow = fluid.unknowns();
+    let n = turbulence::unknowns(flow, turbulence);
     let (equations, beta) = (fluid.equations(), fluid.compressibility);
     let (block, field) = (&space.blocks[patch.block], &fields[patch.block]);
     let len = block.cells.len();
     for (number, face) in patch.faces.iter().enumerate() {
-        let (q, ghost) = ghost_of(patch, fluid, field, len, number, n);
+        let (q, ghost) = ghost_of(patch, fluid, field, len, number, flow);
+        let eddies = turbulence::at_boundary(turbulence, patch, face);
         let mean: [f64; 4] = std::array::from_fn(|c| 0.5 * (q[c] + ghost[c]));
-        let given = given(patch, number, n).state;
+        let given = given(patch, number, flow).state;
         let follows = ghost_incompressible_jacobian(patch.kind, beta, &q, &given, &face.n);
         let unit = |r: usize, c: usize| f64::from(u8::from(r == c));
         let by_face = equations.flux_jacobian(&mean, &face.n);
@@ -160,72 +182,91 @@ fn add_boundary(space: &Space, fluid: &Fluid, patch: &Patch, fields: &[Vec<f64>]
                 by_cell[4 * c + r] = (0..4).map(product).sum();
                 diag[n * c + r] += by_cell[4 * c + r];
                 if r > 0 {
-                    diag[n * c + r] += fluid.viscosity * face.slope[0] * (unit(r, c) - follows[4 * c + r]);
+                    diag[n * c + r] +=
+                        (fluid.viscosity + eddies) * face.slope[0] * (unit(r, c) - follows[4 * c + r]);
                 }
             }
         }
         let leaving = equations.flux(&mean, &face.n)[0] / beta;
         for (m, scalar) in fluid.scalars.iter().enumerate() {
-            let (slope, rest) = scalar_ghost(patch, m, number, n, leaving);
+            let (slope, rest) = scalar_ghost(patch, m, number, flow, leaving);
             let inside = field[(4 + m) * len + face.cell];
             let value = 0.5 * (inside + slope * inside + rest);
             let r = 4 + m;
             for c in 0..4 {
                 diag[n * c + r] += value * by_cell[4 * c] / beta;
             }
-            diag[n * r + r] +=
-                leaving * 0.5 * (1.0 + slope) + scalar.diffusivity * face.slope[0] * (1.0 - slope);
+            let diffusivity = scalar.diffusivity + turbulence.map_or(0.0, |t| eddies / t.model.prandtl);
+            diag[n * r + r] += leaving * 0.5 * (1.0 + slope) + diffusivity * face.slope[0] * (1.0 - slope);
         }
+        let Some(turbulence) = turbulence else { continue };
+        for v in 0..n - flow {
+            let r = flow + v;
+            let own = field[r * len + face.cell];
+            let [_, by_own, by_volume] = turbulence.through_boundary(patch, face, v, own, leaving);
+            diag[n * r + r] += by_own;
+            for c in 0..4 {
+                diag[n * c + r] += by_volume * by_cell[4 * c] / beta;
+            }
+        }
+        turbulence.add_friction((block, &space.axes), field, (patch, face), diag);
     }
 }
 
 /// Fills the matrix of the steady residual (AFILL).
-pub(super) fn fill(team: &Team, space: &Space, fluid: &Fluid, fields: &[Vec<f64>], system: &mut System) {
-    let n = fluid.unknowns();
+pub(super) fn fill(
+    team: &Team,
+    space: &Space,
+    (fluid, turbulence): (&Fluid, Option<&Turbulence>),
+    fields: &[Vec<f64>],
+    system: &mut System,
+) {
+    let n = turbulence::unknowns(fluid.unknowns(), turbulence);
     let (q, isa) = (n * n, Isa::detect());
     for (block, a) in space.blocks.iter().zip(&mut system.blocks) {
         let (diag, lower, upper) =
             ((q, &mut a.diag[..]), (3 * q, &mut a.lower[..]), (3 * q, &mut a.upper[..]));
         parallel::rows3(team, block.cells.interior(), diag, lower, upper, |rows, diag, lower, upper| {
             let rows = block.first_row + rows.start..block.first_row + rows.end;
-            dispatch(isa, FillTask { space, fields, fluid, rows, diag, lower, upper });
+            dispatch(isa, FillTask { space, fields, fluid, turbulence, rows, diag, lower, upper });
         });
     }
     system.join();
     for patch in &space.patches {
-        add_boundary(space, fluid, patch, fields, &mut system.blocks[patch.block].diag);
+        add_boundary(space, (fluid, turbulence), patch, fields, &mut system.blocks[patch.block].diag);
     }
 }
 
 /// Adds time steps and sources to the diagonal (TSD): the volume over the local pseudo-time step, which is the volume over
 /// the largest of the three directions' spectral radii times `cfl`; `rate` times the volume but in the pressure's row,
-/// the factor of the new level in the physical time derivative; buoyancy.
+/// the factor of the new level in the physical time derivative; buoyancy; turbulence. `residual` is that of all rows, `[rows, n]`.
 pub(super) fn add_time_step(
     team: &Team,
     space: &Space,
-    fluid: &Fluid,
+    (fluid, turbulence): (&Fluid, Option<&Turbulence>),
     fields: &[Vec<f64>],
     (cfl, rate): (f64, f64),
-    system: &mut System,
+    (residual, system): (&[f64], &mut System),
 ) {
-    let n = fluid.unknowns();
+    let n = turbulence::unknowns(fluid.unknowns(), turbulence);
     for (block, a) in space.blocks.iter().zip(&mut system.blocks) {
         parallel::rows(team, block.cells.interior(), n * n, &mut a.diag, |rows, diag| {
             let rows = block.first_row + rows.start..block.first_row + rows.end;
-            time_step_rows(space, fluid, fields, (cfl, rate), rows, diag);
+            time_step_rows(space, (fluid, turbulence), fields, (cfl, rate), residual, rows, diag);
         });
     }
 }
 
 fn time_step_rows(
     space: &Space,
-    fluid: &Fluid,
+    (fluid, turbulence): (&Fluid, Option<&Turbulence>),
     fields: &[Vec<f64>],
     (cfl, rate): (f64, f64),
+    residual: &[f64],
     rows: Range<usize>,
     diag: &mut [f64],
 ) {
-    let n = fluid.unknowns();
+    let n = turbulence::unknowns(fluid.unknowns(), turbulence);
     let (mut row, mut number) = (rows.start, 0);
     while row < rows.end {
         let Line { block, number: b, at, count, .. } = next_line(space, &mut number, row, rows.end);
@@ -234,7 +275,8 @@ fn time_step_rows(
             let at = at + l;
             let volume = metrics.volume[at];
             let q = std::array::from_fn(|c| field[c * len + at]);
-            let spread = fluid.scalars.iter().fold(fluid.viscosity, |m, s| m.max(s.diffusivity));
+            let viscosity = turbulence.map_or(fluid.viscosity, |t| t.viscosity(b, at));
+            let spread = fluid.scalars.iter().fold(viscosity, |m, s| m.max(s.diffusivity));
             let mut radius = 0.0_f64;
             for &d in &space.axes {
                 let (low, high) = (metrics.face(d, at), metrics.face(d, at + block.cells.stride[d]));
@@ -243,14 +285,18 @@ fn time_step_rows(
                 let waves = fluid.equations().spectral_radius(&q, &area);
                 radius = radius.max(waves + 2.0 * spread * area2 / volume);
             }
-            let block = &mut diag[(row + l - rows.start) * n * n..][..n * n];
+            let entries = &mut diag[(row + l - rows.start) * n * n..][..n * n];
             for c in 0..n {
-                block[c * n + c] += radius / cfl + if c > 0 { volume * rate } else { 0.0 };
+                entries[c * n + c] += radius / cfl + if c > 0 { volume * rate } else { 0.0 };
             }
             for (m, scalar) in fluid.scalars.iter().enumerate() {
                 for c in 0..3 {
-                    block[(4 + m) * n + 1 + c] -= volume * scalar.buoyancy[c];
+                    entries[(4 + m) * n + 1 + c] -= volume * scalar.buoyancy[c];
                 }
+            }
+            if let Some(turbulence) = turbulence {
+                let residual = &residual[(row + l) * n..][..n];
+                turbulence.add_sources(block, row + l, (radius / cfl, residual), entries);
             }
         }
         row += count;

@@ -2,8 +2,11 @@
 
 use super::config::Fluid;
 use super::space::{Patch, ScalarKind, Space};
+use super::turbulence::{self, Turbulence};
 use crate::equations::Equations;
 use crate::equations::artificial_compressibility::{GhostKind, Given};
+use crate::march::{Part, Times};
+use chromaflow_device::Team;
 
 /// The cell's (p, u, v, w), and the ghost's as a patch's condition has it.
 pub(super) fn ghost_of(
@@ -36,7 +39,12 @@ pub(super) fn scalar_ghost(patch: &Patch, m: usize, number: usize, n: usize, lea
     if fixed { (-1.0, 2.0 * patch.given[number * n + 4 + m]) } else { (1.0, 0.0) }
 }
 
-fn fill_patch(space: &Space, fluid: &Fluid, patch: &Patch, field: &mut [f64]) {
+fn fill_patch(
+    space: &Space,
+    (fluid, turbulence): (&Fluid, Option<&Turbulence>),
+    patch: &Patch,
+    field: &mut [f64],
+) {
     let (len, n) = (space.blocks[patch.block].cells.len(), fluid.unknowns());
     for (number, face) in patch.faces.iter().enumerate() {
         let (q, ghost) = ghost_of(patch, fluid, field, len, number, n);
@@ -49,21 +57,44 @@ fn fill_patch(space: &Space, fluid: &Fluid, patch: &Patch, field: &mut [f64]) {
             let at = (4 + m) * len;
             field[at + face.ghost] = slope * field[at + face.cell] + rest;
         }
+        if let Some(turbulence) = turbulence {
+            for v in 0..turbulence.model.unknowns() {
+                let at = (turbulence.first + v) * len;
+                field[at + face.ghost] = turbulence.ghost(patch, face, v, field[at + face.cell], leaving);
+            }
+        }
     }
     debug_assert!(patch.kind != GhostKind::Far || patch.given.len() >= n);
 }
 
 /// Ghost cells beyond the boundary.
-pub(super) fn fill_boundary(space: &Space, fluid: &Fluid, fields: &mut [Vec<f64>]) {
+fn fill_boundary(space: &Space, models: (&Fluid, Option<&Turbulence>), fields: &mut [Vec<f64>]) {
     for patch in &space.patches {
-        fill_patch(space, fluid, patch, &mut fields[patch.block]);
+        fill_patch(space, models, patch, &mut fields[patch.block]);
     }
 }
 
-/// Ghost cells beyond interfaces, and on edges between two boundaries. Edges are needed on skewed grids only.
-pub(super) fn exchange(space: &Space, n: usize, fields: &mut [Vec<f64>]) {
+/// All ghost cells, and with them the terms of turbulence.
+pub(super) fn fill(
+    team: &Team,
+    space: &Space,
+    (fluid, turbulence): (&Fluid, &mut Option<Turbulence>),
+    fields: &mut [Vec<f64>],
+    times: &mut Times,
+) {
+    let n = turbulence::unknowns(fluid.unknowns(), turbulence.as_ref());
+    let skewed = space.skewed || turbulence.is_some();
+    times.timed(Part::Residual, || fill_boundary(space, (fluid, turbulence.as_ref()), fields));
+    times.timed(Part::Exchange, || exchange(space, n, skewed, fields));
+    if let Some(turbulence) = turbulence {
+        times.timed(Part::Residual, || turbulence.prepare(team, space, fields));
+    }
+}
+
+/// Ghost cells beyond interfaces, and on edges between two boundaries. Edges are needed on skewed grids and by stresses of eddies only.
+fn exchange(space: &Space, n: usize, edges: bool, fields: &mut [Vec<f64>]) {
     space.part.exchange.fill_states(fields, n);
-    if space.skewed {
+    if edges {
         for (block, field) in space.blocks.iter().zip(fields) {
             for component in field.chunks_mut(block.cells.len()) {
                 for &[corner, a, b, inside] in &block.corners {

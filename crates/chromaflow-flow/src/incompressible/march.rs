@@ -4,6 +4,7 @@ use super::config::{Config, Function};
 use super::linear::Linear;
 use super::space::Space;
 use super::system::System as Matrix;
+use super::turbulence::{self, Turbulence};
 use super::{fill, ghosts, residual};
 use crate::config::Time;
 use crate::grid::{Grid, Metrics};
@@ -16,6 +17,7 @@ use crate::on_grid::{GridPart, OnGrid};
 use crate::ranks::Ranks;
 use chromaflow::dist::Share;
 use chromaflow::sparse::ShapeError;
+use chromaflow_comm::Op;
 use chromaflow_device::Team;
 use std::sync::Arc;
 
@@ -27,6 +29,7 @@ pub struct IncompressibleSystem {
     pub(super) team: Arc<Team>,
     pub(super) config: Config,
     pub(super) space: Space,
+    pub(super) turbulence: Option<Turbulence>,
     /// A place on the axis of turned sides, and the axis.
     pub(super) turns_about: Option<[[f64; 3]; 2]>,
     /// Unknowns a cell.
@@ -89,23 +92,27 @@ impl Solver {
         if let Time::Unsteady(u) = config.time {
             number("the time step", u.dt, u.dt > 0.0 && u.dt.is_finite(), "a number above 0")?;
         }
-        let n = fluid.unknowns();
         let space = Space::new(grid, &config, ranks)?;
+        let (turbulence, near) = Turbulence::new(grid, &config, &space, &team)?.unzip();
+        let (flow, n) = (fluid.unknowns(), turbulence::unknowns(fluid.unknowns(), turbulence.as_ref()));
         let walls = || space.part.patches.iter().filter(|(_, wall)| *wall).map(|(name, _)| name);
         if let Some(name) = config.reference.markers.iter().find(|name| !walls().any(|w| w == *name)) {
             return Err(FlowError::NoMarker { name: name.clone(), known: walls().cloned().collect() });
         }
         let initial: Vec<f64> = (0..n)
             .map(|c| {
-                let default = if c < 4 { 0.0 } else { fluid.scalars[c - 4].reference };
+                let default = if c < 4 || c >= flow { 0.0 } else { fluid.scalars[c - 4].reference };
                 config.initial.get(c).copied().unwrap_or(default)
             })
             .collect();
-        let fields: Vec<Vec<f64>> = space
+        let mut fields: Vec<Vec<f64>> = space
             .blocks
             .iter()
             .map(|b| initial.iter().flat_map(|&v| std::iter::repeat_n(v, b.cells.len())).collect())
             .collect();
+        if let (Some(turbulence), Some(near)) = (&turbulence, &near) {
+            turbulence.start(&config, &space, near, &mut fields);
+        }
         let fault = |e: ShapeError| FlowError::Linear(e.to_string());
         let matrix = Matrix::new(&space, n).map_err(fault)?;
         let linear = Linear::new(&matrix, config.implicit, &team).map_err(fault)?;
@@ -125,14 +132,22 @@ impl Solver {
             linear,
             times: Times::default(),
             space,
+            turbulence,
             config,
         };
+        let [fx, fy, fz] = system.config.force;
+        if [fx, fy, fz] != [0.0; 3] {
+            let force: Vec<f64> =
+                [0.0, fx, fy, fz].into_iter().chain(std::iter::repeat_n(0.0, n - 4)).collect();
+            system.source = Some((Arc::new(move |_, _| force.clone()), Vec::new()));
+            system.begin_step(system.first_time());
+        }
         system.start_levels();
         over_ranks::check(Host::share(&system))?;
         Ok(Self::of(system, control))
     }
 
-    /// Sets the state by place: (p, u, v, w, scalars) at each cell's center.
+    /// Sets the state by place: (p, u, v, w, scalars, unknowns of turbulence) at each cell's center.
     pub fn set_state(&mut self, state: impl Fn([f64; 3]) -> Vec<f64>) {
         let host = self.host_to_set();
         let mut rows = vec![0.0; host.space.rows * host.n];
@@ -147,8 +162,8 @@ impl Solver {
         self.progress.step = 0;
     }
 
-    /// Adds a source to each equation, per volume and time, as a function of place and time: what manufactured solutions
-    /// need.
+    /// Adds a source to each equation, per volume and time, as a function of place and time, in the place of [`Config::force`]: what manufactured
+    /// solutions need.
     pub fn set_source(&mut self, source: Function) {
         let time = self.progress.next_time(self.host.time());
         let host = self.host_to_set();
@@ -161,7 +176,11 @@ impl System for IncompressibleSystem {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         let mut times = std::mem::take(&mut self.times);
         self.compute_residual(at, &mut times);
-        let found = times.timed(Part::Misc, || Measured::new(self.squares(), self.wall_forces()));
+        let found = times.timed(Part::Misc, || {
+            let mut squares = self.squares();
+            let coupled = squares.split_off(self.config.fluid.unknowns());
+            Measured::new(squares, self.wall_forces()).with_coupled(coupled)
+        });
         self.times = times;
         over_ranks::check(Host::share(self))?;
         Ok(found)
@@ -217,6 +236,10 @@ impl Host for IncompressibleSystem {
         residual.iter().map(|r| r * r).sum::<f64>().sqrt()
     }
 
+    fn round_off(&self) -> Vec<f64> {
+        vec![0.0; self.n - self.config.fluid.unknowns()]
+    }
+
     fn first_bad(&self) -> Option<usize> {
         self.space.part.lowest(self.first_bad_row())
     }
@@ -247,10 +270,10 @@ impl Host for IncompressibleSystem {
     }
 
     fn begin_step(&mut self, time: f64) {
-        let n = self.n;
+        let (n, given) = (self.n, self.config.fluid.unknowns() - 1);
         for patch in &mut self.space.patches {
             if let Some(function) = patch.function.clone() {
-                patch.set_given(|x| function(x, time), n - 1).expect("as many values as at first");
+                patch.set_given(|x| function(x, time), given).expect("as many values as at first");
             }
         }
         if let Some((function, values)) = &mut self.source {
@@ -275,7 +298,7 @@ impl OnGrid for IncompressibleSystem {
     fn seen(&self, block: usize, at: usize) -> (Option<String>, Vec<f64>, &'static str) {
         let len = self.space.blocks[block].cells.len();
         let state = self.fields[block].iter().skip(at).step_by(len).copied();
-        (None, state.collect(), "pressure, velocity, scalars")
+        (None, state.collect(), "pressure, velocity, scalars, turbulence")
     }
 
     fn residual_part(&self, block: usize, at: usize) -> f64 {
@@ -337,27 +360,29 @@ impl IncompressibleSystem {
         self.keep_good();
     }
 
-    fn fill_ghosts(&mut self, times: &mut Times) {
-        times.timed(Part::Residual, || {
-            ghosts::fill_boundary(&self.space, &self.config.fluid, &mut self.fields);
-        });
-        times.timed(Part::Exchange, || ghosts::exchange(&self.space, self.n, &mut self.fields));
+    /// All ghost cells, and with them the terms of turbulence.
+    pub(super) fn fill_ghosts(&mut self, times: &mut Times) {
+        let models = (&self.config.fluid, &mut self.turbulence);
+        ghosts::fill(&self.team, &self.space, models, &mut self.fields, times);
+    }
+
+    /// The steady residual of the present state; ghost cells must be filled.
+    pub(super) fn find_steady(&self, out: &mut [f64]) {
+        let models = (&self.config.fluid, self.turbulence.as_ref());
+        residual::residual(&self.team, &self.space, models, self.config.space, &self.fields, out);
     }
 
     fn compute_residual(&mut self, at: &Moment, times: &mut Times) {
         self.fill_ghosts(times);
-        times.timed(Part::Residual, || {
-            let scheme = self.config.space;
-            residual::residual(
-                &self.team,
-                &self.space,
-                &self.config.fluid,
-                scheme,
-                &self.fields,
-                &mut self.residual,
-            );
+        let mut found = std::mem::take(&mut self.residual);
+        times.timed(Part::Residual, || self.find_steady(&mut found));
+        self.residual = found;
+        times.timed(Part::TimeStep, || {
+            self.add_time_and_source(at);
+            if let Some(turbulence) = &self.turbulence {
+                turbulence.scale_residual(&self.space, &self.fields, &mut self.residual);
+            }
         });
-        times.timed(Part::TimeStep, || self.add_time_and_source(at));
     }
 
     fn add_time_and_source(&mut self, at: &Moment) {
@@ -401,21 +426,31 @@ impl IncompressibleSystem {
         let reduction = self.linear.solve((&self.system, &self.space), &self.team, b, x, times);
         times.timed(Part::Misc, || {
             self.keep_good();
-            self.apply_update();
+            let mut limited = self.apply_update();
+            if let (Some(_), Some(share)) = (&self.turbulence, self.space.part.share()) {
+                let mut all = [limited as f64];
+                share.reduce(Op::Sum, &mut all);
+                limited = all[0] as usize;
+            }
             let finite = self.update.iter().flatten().all(|v| v.is_finite());
             let bad = self.space.part.lowest(if finite { None } else { self.first_bad_row() });
-            Advanced { reduction: Some(reduction), bad, ..Advanced::default() }
+            Advanced { reduction: Some(reduction), bad, limited, ..Advanced::default() }
         })
     }
 
     /// The matrix at the present state; ghost cells must be filled.
     fn assemble(&mut self, at: &Moment, times: &mut Times) {
-        let (team, space, fluid) = (&self.team, &self.space, &self.config.fluid);
-        times.timed(Part::Assembly, || fill::fill(team, space, fluid, &self.fields, &mut self.system));
+        let (team, space) = (&self.team, &self.space);
+        let (fluid, turbulence) = (&self.config.fluid, self.turbulence.as_ref());
+        let models = (fluid, turbulence);
+        times.timed(Part::Assembly, || fill::fill(team, space, models, &self.fields, &mut self.system));
         times.timed(Part::TimeStep, || {
-            let steps = (at.cfl, at.time_shift());
-            fill::add_time_step(team, space, fluid, &self.fields, steps, &mut self.system);
+            let (steps, system) = ((at.cfl, at.time_shift()), (&self.residual[..], &mut self.system));
+            fill::add_time_step(team, space, models, &self.fields, steps, system);
         });
+        if let Some(turbulence) = turbulence {
+            times.timed(Part::Assembly, || turbulence.scale_matrix(space, &self.fields, &mut self.system));
+        }
     }
 
     /// Residual and matrix at the present state.
@@ -425,16 +460,22 @@ impl IncompressibleSystem {
         self.assemble(at, &mut times);
     }
 
-    /// q -= A^-1 R
-    fn apply_update(&mut self) {
+    /// q -= A^-1 R; the number of cells whose update was cut.
+    fn apply_update(&mut self) -> usize {
+        let (flow, mut cut) = (self.config.fluid.unknowns(), 0);
         for ((block, field), update) in self.space.blocks.iter().zip(&mut self.fields).zip(&self.update) {
             let len = block.cells.len();
             for row in block.rows() {
                 let at = block.at(row);
-                for c in 0..self.n {
-                    field[c * len + at] -= update[(row - block.first_row) * self.n + c];
+                let update = &update[(row - block.first_row) * self.n..][..self.n];
+                for c in 0..flow {
+                    field[c * len + at] -= update[c];
+                }
+                if let Some(turbulence) = &self.turbulence {
+                    cut += usize::from(turbulence.update(field, len, at, update));
                 }
             }
         }
+        cut
     }
 }

@@ -1,7 +1,7 @@
 //! Norms, forces, flows through markers, cells that went wrong.
 
 use super::space::Patch;
-use super::{IncompressibleSystem, Solver, residual};
+use super::{IncompressibleSystem, Solver, residual, turbulence};
 use crate::march::forces::ForceScale;
 use crate::march::{Coefficients, Forces, Host, Order};
 use crate::parallel;
@@ -70,7 +70,8 @@ impl IncompressibleSystem {
                 let (block, field) = (&space.blocks[patch.block], &self.fields[patch.block]);
                 for face in &patch.faces {
                     let p = 0.5 * (field[face.cell] + field[face.ghost]);
-                    let flux = residual::boundary_flux(&self.config.fluid, block, field, face);
+                    let flux =
+                        residual::boundary_flux(&self.config.fluid, (block, &space.axes), field, face, 0.0);
                     pressure.add(&scale, face.center, face.n.map(|n| p * n));
                     viscous.add(&scale, face.center, flux.friction);
                 }
@@ -87,12 +88,15 @@ impl IncompressibleSystem {
         let (block, field) = (&self.space.blocks[patch.block], &self.fields[patch.block]);
         let len = block.cells.len();
         for face in &patch.faces {
-            let volume =
-                residual::boundary_flux(fluid, block, field, face).inviscid[0] / fluid.compressibility;
+            let eddies = turbulence::at_boundary(self.turbulence.as_ref(), patch, face);
+            let axes = &self.space.axes;
+            let volume = residual::boundary_flux(fluid, (block, axes), field, face, 0.0).inviscid[0]
+                / fluid.compressibility;
             sum[0] += volume;
             for (m, scalar) in fluid.scalars.iter().enumerate() {
                 let (mean, slope) = residual::at_face(block, &field[(4 + m) * len..(5 + m) * len], face);
-                sum[1 + m] += volume * mean - scalar.diffusivity * slope;
+                let prandtl = self.turbulence.as_ref().map_or(1.0, |t| t.model.prandtl);
+                sum[1 + m] += volume * mean - (scalar.diffusivity + eddies / prandtl) * slope;
             }
         }
     }
@@ -122,7 +126,7 @@ impl Solver {
     /// What flows out through a marker by time: volume, then each scalar's transport and diffusion.
     pub fn outflow(&self, marker: &str) -> Vec<f64> {
         let (host, space, part) = (&self.host, &self.host.space, &self.host.space.part);
-        let mut sum = vec![0.0; host.n - 3];
+        let mut sum = vec![0.0; host.config.fluid.unknowns() - 3];
         let Some(share) = part.share() else {
             space
                 .patches

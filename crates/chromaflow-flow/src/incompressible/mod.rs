@@ -59,6 +59,7 @@ mod space;
 mod system;
 #[cfg(test)]
 mod tests;
+mod turbulence;
 #[cfg(test)]
 mod turned_tests;
 

@@ -1,9 +1,9 @@
 //! The state seen from outside: cells, fields on points, restarts.
 
+use super::Solver;
 use super::space::Block;
-use super::{IncompressibleSystem, Solver, ghosts};
 use crate::config::Time;
-use crate::march::{FlowError, Host, Order, over_ranks};
+use crate::march::{FlowError, Host, Order, Times, over_ranks};
 use crate::output::{Field, Restart};
 use chromaflow::BlockCsr;
 use chromaflow::factor::structured_ilu::StencilMatrix;
@@ -62,6 +62,7 @@ impl Solver {
                     drop(me.largest_residual(&found));
                 }
                 Order::Outflow => drop(me.outflow("")),
+                Order::Heights => drop(me.y_plus()),
                 _ => {} // what all systems do alike, or nothing
             }
             Ok(())
@@ -85,9 +86,8 @@ impl Solver {
     pub fn steady_residual(&mut self) -> Vec<f64> {
         let host = self.synced_mut();
         let mut out = vec![0.0; host.space.rows * host.n];
-        host.fill_all_ghosts();
-        let (space, fluid) = (&host.space, &host.config.fluid);
-        super::residual::residual(&host.team, space, fluid, host.config.space, &host.fields, &mut out);
+        host.fill_ghosts(&mut Times::default());
+        host.find_steady(&mut out);
         out
     }
 
@@ -107,7 +107,7 @@ impl Solver {
         (self.host.system.blocks, self.host.residual)
     }
 
-    /// Fields on the points of every block, block after block, i fastest: pressure, velocity, scalars. A point's value is
+    /// Fields on the points of every block, block after block, i fastest: pressure, velocity, scalars, those of turbulence. A point's value is
     /// the mean of the cells around it, ghost cells included, so that boundary points have the boundary's values.
     ///
     /// # Panics
@@ -115,16 +115,18 @@ impl Solver {
     pub fn fields(&mut self) -> Vec<Field> {
         let host = self.synced_mut();
         let _ = host.tell(Order::Fields);
-        host.fill_all_ghosts();
+        host.fill_ghosts(&mut Times::default());
         let (host, space) = (&self.host, &self.host.space);
+        let gather = |width: usize, own: Vec<Vec<f64>>| -> Vec<f64> {
+            let points = space.points.iter().map(|n| width * n).enumerate();
+            space.part.gather_lists(points, own).concat()
+        };
         let component = |c: usize| -> Vec<f64> {
             let of = |(b, field): (&Block, &Vec<f64>)| {
                 let len = b.cells.len();
-                point_values(b, &space.axes, &field[c * len..(c + 1) * len])
+                b.point_values(&space.axes, &field[c * len..(c + 1) * len])
             };
-            let own: Vec<Vec<f64>> = space.blocks.iter().zip(&host.fields).map(of).collect();
-            let points = space.points.iter().copied().enumerate();
-            space.part.gather_lists(points, own).concat()
+            gather(1, space.blocks.iter().zip(&host.fields).map(of).collect())
         };
         let (u, v, w) = (component(1), component(2), component(3));
         let velocity = (0..u.len()).flat_map(|i| [u[i], v[i], w[i]]).collect();
@@ -132,6 +134,14 @@ impl Solver {
             vec![Field::scalar("pressure", component(0)), Field::vector("velocity", 3, velocity)];
         for (m, scalar) in host.config.fluid.scalars.iter().enumerate() {
             fields.push(Field::scalar(&scalar.name, component(4 + m)));
+        }
+        if let Some(turbulence) = &host.turbulence {
+            for (v, name) in turbulence.model.names().iter().enumerate() {
+                fields.push(Field::scalar(name, component(turbulence.first + v)));
+            }
+        }
+        for (name, width, own) in host.turbulence_fields() {
+            fields.push(Field::vector(name, width, gather(width, own)));
         }
         fields
     }
@@ -200,36 +210,31 @@ impl Solver {
     }
 }
 
-impl IncompressibleSystem {
-    fn fill_all_ghosts(&mut self) {
-        ghosts::fill_boundary(&self.space, &self.config.fluid, &mut self.fields);
-        ghosts::exchange(&self.space, self.n, &mut self.fields);
-    }
-}
-
-/// Values on a block's points, i fastest. Ghost cells beyond two or three faces are continued linearly from those beyond
-/// one; along the axis of a planar grid nothing changes.
-fn point_values(block: &Block, axes: &[usize], field: &[f64]) -> Vec<f64> {
-    let (cells, [ni, nj, nk]) = (block.cells, block.cells.count.map(|n| n as isize));
-    let value = |cell: [isize; 3]| {
-        let inside: [isize; 3] = std::array::from_fn(|d| cell[d].clamp(0, cells.count[d] as isize - 1));
-        let center = field[cells.at(inside)];
-        let mut sum = center;
-        for &d in axes.iter().filter(|&&d| cell[d] != inside[d]) {
-            let mut beyond = inside;
-            beyond[d] = cell[d];
-            sum += field[cells.at(beyond)] - center;
-        }
-        sum
-    };
-    let mut values = Vec::with_capacity(((ni + 1) * (nj + 1) * (nk + 1)) as usize);
-    for k in 0..=nk {
-        for j in 0..=nj {
-            for i in 0..=ni {
-                let corners = (0..8).map(|n| value([i - (n & 1), j - (n >> 1 & 1), k - (n >> 2)]));
-                values.push(corners.sum::<f64>() / 8.0);
+impl Block {
+    /// Values on a block's points, i fastest. Ghost cells beyond two or three faces are continued linearly from those beyond
+    /// one; along the axis of a planar grid nothing changes.
+    pub fn point_values(&self, axes: &[usize], field: &[f64]) -> Vec<f64> {
+        let (cells, [ni, nj, nk]) = (self.cells, self.cells.count.map(|n| n as isize));
+        let value = |cell: [isize; 3]| {
+            let inside: [isize; 3] = std::array::from_fn(|d| cell[d].clamp(0, cells.count[d] as isize - 1));
+            let center = field[cells.at(inside)];
+            let mut sum = center;
+            for &d in axes.iter().filter(|&&d| cell[d] != inside[d]) {
+                let mut beyond = inside;
+                beyond[d] = cell[d];
+                sum += field[cells.at(beyond)] - center;
+            }
+            sum
+        };
+        let mut values = Vec::with_capacity(((ni + 1) * (nj + 1) * (nk + 1)) as usize);
+        for k in 0..=nk {
+            for j in 0..=nj {
+                for i in 0..=ni {
+                    let corners = (0..8).map(|n| value([i - (n & 1), j - (n >> 1 & 1), k - (n >> 2)]));
+                    values.push(corners.sum::<f64>() / 8.0);
+                }
             }
         }
+        values
     }
-    values
 }

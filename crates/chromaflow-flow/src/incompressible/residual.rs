@@ -5,6 +5,7 @@
 
 use super::config::{self, Fluid, Flux};
 use super::space::{Block, Face, Patch, Space};
+use super::turbulence::{self, Leaving, Turbulence};
 use crate::equations::Equations;
 use crate::equations::artificial_compressibility::{
     flux_incompressible_central, flux_incompressible_roe, flux_scalar, normal_slope,
@@ -47,6 +48,7 @@ pub(super) struct ResidualTask<'a> {
     pub space: &'a Space,
     pub fields: &'a [Vec<f64>],
     pub fluid: &'a Fluid,
+    pub turbulence: Option<&'a Turbulence>,
     pub scheme: config::Space,
     pub rows: Range<usize>,
     /// `[rows, n]`
@@ -55,7 +57,7 @@ pub(super) struct ResidualTask<'a> {
 
 /// The states on both sides of a face from the four cells around it, one component.
 #[inline(always)]
-fn reconstruct<V: Real>(q: [V; 4], kappa: V, scheme: config::Space) -> (V, V) {
+pub(super) fn reconstruct<V: Real>(q: [V; 4], kappa: V, scheme: config::Space) -> (V, V) {
     let half = V::c(0.5);
     if !scheme.second_order {
         return (q[1], q[2]);
@@ -74,7 +76,7 @@ fn reconstruct<V: Real>(q: [V; 4], kappa: V, scheme: config::Space) -> (V, V) {
 
 /// The gradient of a field along the area of the face of axis `d` at `face`.
 #[inline(always)]
-fn slope<V: Lanes>(block: &Block, field: &[f64], d: usize, face: usize) -> V {
+pub(super) fn slope<V: Lanes>(block: &Block, field: &[f64], d: usize, face: usize) -> V {
     let strides = block.cells.stride;
     let below = face - strides[d];
     let across = load::<V>(field, face) - load::<V>(field, below);
@@ -103,15 +105,18 @@ impl LaneKernel for ResidualTask<'_> {
         let (fluid, scheme) = (self.fluid, self.scheme);
         let (beta, viscosity, kappa) =
             (V::c(fluid.compressibility), V::c(fluid.viscosity), V::c(scheme.kappa));
-        let n = fluid.unknowns();
+        let n = turbulence::unknowns(fluid.unknowns(), self.turbulence);
         let (mut row, mut number) = (self.rows.start, 0);
         while row < self.rows.end {
             let Line { block, number: b, at, count, .. } =
                 next_line(self.space, &mut number, row, self.rows.end);
             let (len, field) = (block.cells.len(), &self.fields[b]);
+            let leaving = Leaving::of(self.turbulence, (block, b), field);
             let mut sum = [V::c(0.0); 4];
             // The volume that leaves through each of the six faces, inwards where negative.
             let mut volumes = [V::c(0.0); 6];
+            // Eddy viscosities at them.
+            let mut eddies = [V::c(0.0); 6];
             for &d in &self.space.axes {
                 let step = block.cells.stride[d];
                 for side in 0..2 {
@@ -143,6 +148,13 @@ impl LaneKernel for ResidualTask<'_> {
                     };
                     volumes[2 * d + side] = flux[0] / beta;
                     if fluid.viscosity > 0.0 {
+                        let mut viscosity = viscosity;
+                        if let Some(of) = &leaving {
+                            let stress = of.stress(&self.space.axes, (d, face), &area);
+                            eddies[2 * d + side] = stress.viscosity;
+                            viscosity += stress.viscosity;
+                            stress.subtract(&mut flux);
+                        }
                         for c in 1..4 {
                             let field = &field[c * len..(c + 1) * len];
                             flux[c] -= viscosity * slope::<V>(block, field, d, face);
@@ -161,7 +173,6 @@ impl LaneKernel for ResidualTask<'_> {
             let out = &mut self.out[(row - self.rows.start) * n..][..count * n];
             for (m, scalar) in fluid.scalars.iter().enumerate() {
                 let field = &field[(4 + m) * len..(5 + m) * len];
-                let diffusivity = V::c(scalar.diffusivity);
                 let mut carried = V::c(0.0);
                 for &d in &self.space.axes {
                     let step = block.cells.stride[d];
@@ -174,6 +185,10 @@ impl LaneKernel for ResidualTask<'_> {
                             load::<V>(field, face + step),
                         ];
                         let (left, right) = reconstruct(q, kappa, scheme);
+                        let mut diffusivity = V::c(scalar.diffusivity);
+                        if let Some(of) = &leaving {
+                            diffusivity += eddies[2 * d + side] / V::c(of.turbulence.model.prandtl);
+                        }
                         let flux = flux_scalar(volumes[2 * d + side], left, right)
                             - diffusivity * slope::<V>(block, field, d, face);
                         if side == 1 {
@@ -197,6 +212,9 @@ impl LaneKernel for ResidualTask<'_> {
                 for l in 0..count {
                     out[l * n + c] = values[l];
                 }
+            }
+            if let Some(of) = &leaving {
+                of.find(&self.space.axes, (at, row, count), &volumes, (kappa, scheme), out);
             }
             row += count;
         }
@@ -225,26 +243,44 @@ pub(super) fn at_face(block: &Block, field: &[f64], face: &Face) -> (f64, f64) {
     (mean, normal_slope(&face.slope, outside - inside, &along[0], &along[1]))
 }
 
-pub(super) fn boundary_flux(fluid: &Fluid, block: &Block, field: &[f64], face: &Face) -> BoundaryFlux {
+/// `eddies` is the eddy viscosity there, none at walls.
+pub(super) fn boundary_flux(
+    fluid: &Fluid,
+    (block, axes): (&Block, &[usize]),
+    field: &[f64],
+    face: &Face,
+    eddies: f64,
+) -> BoundaryFlux {
     let len = block.cells.len();
     let (mut q, mut friction) = ([0.0; 4], [0.0; 3]);
     for c in 0..4 {
         let (mean, slope) = at_face(block, &field[c * len..(c + 1) * len], face);
         q[c] = mean;
         if c > 0 {
-            friction[c - 1] = -fluid.viscosity * slope;
+            friction[c - 1] = -(fluid.viscosity + eddies) * slope;
         }
+    }
+    if eddies > 0.0 {
+        let transposed = turbulence::transposed_at((block, axes), field, face);
+        (0..3).for_each(|c| friction[c] -= eddies * transposed[c]);
     }
     BoundaryFlux { inviscid: fluid.equations().flux(&q, &face.n), friction }
 }
 
 /// Adds the fluxes of a patch.
-fn add_boundary(space: &Space, fluid: &Fluid, patch: &Patch, fields: &[Vec<f64>], out: &mut [f64]) {
-    let n = fluid.unknowns();
+fn add_boundary(
+    space: &Space,
+    (fluid, turbulence): (&Fluid, Option<&Turbulence>),
+    patch: &Patch,
+    fields: &[Vec<f64>],
+    out: &mut [f64],
+) {
+    let n = turbulence::unknowns(fluid.unknowns(), turbulence);
     let (block, field) = (&space.blocks[patch.block], &fields[patch.block]);
     let len = block.cells.len();
     for face in &patch.faces {
-        let flux = boundary_flux(fluid, block, field, face);
+        let eddies = turbulence::at_boundary(turbulence, patch, face);
+        let flux = boundary_flux(fluid, (block, &space.axes), field, face, eddies);
         let out = &mut out[face.row * n..(face.row + 1) * n];
         out[0] += flux.inviscid[0];
         for c in 0..3 {
@@ -253,27 +289,36 @@ fn add_boundary(space: &Space, fluid: &Fluid, patch: &Patch, fields: &[Vec<f64>]
         let volume = flux.inviscid[0] / fluid.compressibility;
         for (m, scalar) in fluid.scalars.iter().enumerate() {
             let (mean, slope) = at_face(block, &field[(4 + m) * len..(5 + m) * len], face);
-            out[4 + m] += volume * mean - scalar.diffusivity * slope;
+            let diffusivity = scalar.diffusivity + turbulence.map_or(0.0, |t| eddies / t.model.prandtl);
+            out[4 + m] += volume * mean - diffusivity * slope;
+        }
+        if let Some(turbulence) = turbulence {
+            for v in 0..n - turbulence.first {
+                let own = field[(turbulence.first + v) * len + face.cell];
+                let [leaves, ..] = turbulence.through_boundary(patch, face, v, own, volume);
+                out[turbulence.first + v] += leaves;
+            }
         }
     }
 }
 
 /// The steady residual of every row. Ghost cells must be filled.
 ///
-/// **Shapes**: `out` `[rows, n]`.
+/// **Shapes**: `out` `[rows, n]`, n with the unknowns of turbulence, whose terms must be there.
 pub(super) fn residual(
     team: &Team,
     space: &Space,
-    fluid: &Fluid,
+    (fluid, turbulence): (&Fluid, Option<&Turbulence>),
     scheme: config::Space,
     fields: &[Vec<f64>],
     out: &mut [f64],
 ) {
     let isa = Isa::detect();
-    parallel::rows(team, space.rows, fluid.unknowns(), out, |rows, out| {
-        dispatch(isa, ResidualTask { space, fields, fluid, scheme, rows, out });
+    let n = turbulence::unknowns(fluid.unknowns(), turbulence);
+    parallel::rows(team, space.rows, n, out, |rows, out| {
+        dispatch(isa, ResidualTask { space, fields, fluid, turbulence, scheme, rows, out });
     });
     for patch in &space.patches {
-        add_boundary(space, fluid, patch, fields, out);
+        add_boundary(space, (fluid, turbulence), patch, fields, out);
     }
 }

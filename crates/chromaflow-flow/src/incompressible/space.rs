@@ -177,6 +177,14 @@ impl Space {
     }
 }
 
+impl Space {
+    /// Middles of all cells, by rows.
+    pub fn centers(&self) -> Vec<[f64; 3]> {
+        let of = |b: &Block| b.rows().map(|row| b.metrics.center(b.at(row))).collect::<Vec<_>>();
+        self.blocks.iter().flat_map(of).collect()
+    }
+}
+
 fn block(metrics: Metrics, first_row: usize) -> Block {
     let cells = metrics.cells;
     let len = cells.len();

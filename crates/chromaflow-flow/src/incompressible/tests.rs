@@ -1,6 +1,7 @@
 //! The residual of uniform flow, the matrix against derivatives, restarts.
 
 mod over_ranks;
+mod turbulence;
 
 use super::*;
 use crate::config::Time;

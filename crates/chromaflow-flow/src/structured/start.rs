@@ -10,9 +10,8 @@ use crate::gas::{Gas, Transport, temperature};
 use crate::gradient::NodeRecord;
 use crate::grid::{Grid, Side};
 use crate::march::FlowError;
-use crate::mesh::periodic::{Rotation as Turn, product};
-use crate::mesh::{Marker, Mesh, cross, dot, sub};
-use crate::wall_distance::{NearWalls, Repeats, no_wall};
+use crate::mesh::Mesh;
+use crate::wall_distance::NearWalls;
 use crate::wall_layer::WallLayer;
 use chromaflow::dist::Share;
 use chromaflow_comm::Op;
@@ -67,42 +66,15 @@ fn condition_of<'a>(patches: &'a [PatchState], name: &str) -> Option<&'a Conditi
     patches.iter().find(|patch| patch.name == name).map(|patch| &patch.condition)
 }
 
-/// Walls without slip as points see them, images a period away included: they may be nearer.
+/// Walls without slip as points see them.
 pub(super) fn near_walls(
-    (grid, mesh): (&Grid, &Mesh),
+    grid: (&Grid, &Mesh),
     patches: &[PatchState],
     points: &[[f64; 3]],
     team: &Team,
 ) -> Result<NearWalls, FlowError> {
     let holds = |name: &str| condition_of(patches, name).is_some_and(|condition| condition.kind.is_no_slip());
-    let is_wall = |marker: &Marker| holds(&marker.name);
-    let repeats = Repeats { steps: grid.translations(), turns: turns_around(grid) };
-    NearWalls::repeated(mesh, is_wall, points, team, &repeats).ok_or_else(|| no_wall(mesh))
-}
-
-/// The rotation of a grid's sides, and how many turns away walls may be nearest: as many as its angle from end to end around the axis takes up.
-fn turns_around(grid: &Grid) -> Option<(Turn, i32)> {
-    let rotation = grid.rotation()?;
-    let nodes = || grid.blocks.iter().flat_map(|block| &block.nodes);
-    let off = |x: &[f64; 3]| {
-        let x = sub(*x, rotation.point);
-        let along = product(&rotation.along(), x);
-        sub(x, along)
-    };
-    let mut middle = [0.0; 3];
-    for x in nodes() {
-        let x = off(x);
-        (0..3).for_each(|d| middle[d] += x[d]);
-    }
-    let across = cross(rotation.axis, middle);
-    let angles = nodes().map(|x| {
-        let x = off(x);
-        dot(x, across).atan2(dot(x, middle))
-    });
-    let [low, high] = angles.fold([0.0_f64; 2], |[low, high], angle| [low.min(angle), high.max(angle)]);
-    let wide = ((high - low) / rotation.angle.abs() + 0.5).floor() as i32;
-    let all = rotation.sectors().map_or(wide, |n| n as i32 / 2);
-    Some((rotation, wide.clamp(1, all.max(1))))
+    NearWalls::on_grid(grid, holds, points, team)
 }
 
 /// Slows the gas down in a layer along walls without slip; `points` are the middles of the cells.

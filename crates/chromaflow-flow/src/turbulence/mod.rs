@@ -1,5 +1,6 @@
 //! Turbulence models.
 
+pub(crate) mod cells;
 pub mod hybrid;
 pub mod k_omega;
 #[cfg(test)]

@@ -13,6 +13,7 @@
 
 mod curve;
 mod facet;
+mod on_grid;
 mod tree;
 
 #[cfg(test)]

@@ -67,6 +67,28 @@ impl Cavity {
     }
 }
 
+/// The lower half of a plane channel, with cells that grow from the wall at y = 0 to the middle plane. Markers: `inlet`, `outlet`, `wall`, `middle`.
+#[derive(Clone, Copy, Debug)]
+pub struct HalfChannel {
+    /// Cells along and across.
+    pub cells: [usize; 2],
+    /// Length, and half the distance of the walls.
+    pub size: [f64; 2],
+    /// Ratio of neighboring cell heights.
+    pub growth: f64,
+}
+
+impl HalfChannel {
+    /// The grid, one block.
+    pub fn grid(&self) -> Grid {
+        let ([ni, nj], [length, height]) = (self.cells, self.size);
+        let block =
+            layer(self.cells, |i, j| [length * i as f64 / ni as f64, height * graded(j, nj, self.growth)]);
+        let names = [Some("inlet"), Some("outlet"), Some("wall"), Some("middle"), PLANES[0], PLANES[1]];
+        Grid::one_block(block, names)
+    }
+}
+
 /// A channel from x = -1.5 to 1.5 and 0.8 high with a smooth bump on its floor, y = 0.0625 exp(-25 x^2). Without corners,
 /// unlike Ni's arc: entropy errors show a scheme's order. Markers as [`Channel`].
 ///

@@ -2,7 +2,8 @@
 //! written alike.
 
 use crate::case::{
-    CaseSection, ExpectSection, GridSection, LiftAxis, MarchSection, OutputSection, PolicyName, Source,
+    CaseSection, ExpectSection, GridSection, LiftAxis, MarchSection, Mode, OutputSection, PolicyName, Source,
+    TurbulenceSection,
 };
 use crate::error::CliResult;
 use chromaflow::factor::structured_ilu::StructuredIluOptions;
@@ -26,6 +27,9 @@ pub struct IncompressibleCase {
     pub grid: GridSection,
     /// The fluid and what it carries.
     pub incompressible: FluidSection,
+    /// The turbulence model, as in cases of compressible flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turbulence: Option<TurbulenceSection>,
     /// How forces are made into coefficients.
     pub reference: ReferenceSection,
     /// Boundary condition of each marker.
@@ -56,6 +60,8 @@ pub struct FluidSection {
     pub velocity: [f64; 3],
     /// Initial pressure.
     pub pressure: f64,
+    /// Force per mass, which drives flow through periodic sides.
+    pub force: [f64; 3],
     /// What the flow carries.
     pub scalars: Vec<ScalarSection>,
 }
@@ -68,6 +74,7 @@ impl Default for FluidSection {
             compressibility: d.compressibility,
             velocity: [0.0; 3],
             pressure: 0.0,
+            force: [0.0; 3],
             scalars: Vec::new(),
         }
     }
@@ -357,6 +364,11 @@ impl IncompressibleCase {
                 compressibility: f.compressibility,
                 scalars: f.scalars.iter().map(scalar).collect(),
             },
+            turbulence: match &self.turbulence {
+                Some(section) => Some(section.config(source, m.mode == Mode::Unsteady)?),
+                None => None,
+            },
+            force: f.force,
             boundaries,
             initial: [f.pressure].into_iter().chain(f.velocity).collect(),
             space: Space {
@@ -442,7 +454,7 @@ impl IncompressibleCase {
         let mut names: Vec<&str> = Vec::new();
         for s in &self.incompressible.scalars {
             if s.name.is_empty()
-                || ["pressure", "velocity"].contains(&s.name.as_str())
+                || ["pressure", "velocity", "nut", "k", "omega"].contains(&s.name.as_str())
                 || names.contains(&&*s.name)
             {
                 return Err(source.error(

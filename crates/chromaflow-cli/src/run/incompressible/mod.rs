@@ -11,7 +11,7 @@ use super::history::Equations;
 use super::march::{Finished, Run};
 use super::unstructured::refused;
 use super::{Args, bytes, over_ranks, summary};
-use crate::case::Source;
+use crate::case::{Source, TurbulenceSection};
 use crate::cite;
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
@@ -88,7 +88,15 @@ pub fn run(
         files,
         start,
     };
-    let mut flow = InCells { mesh: grid.to_mesh(), centers, grid, config, ctx, solver };
+    let mut flow = InCells {
+        mesh: grid.to_mesh(),
+        centers,
+        grid,
+        config,
+        ctx,
+        turbulence: case.turbulence.as_ref(),
+        solver,
+    };
     let done = run.go(&mut flow);
     if done.is_ok() {
         flow.solver.dismiss();
@@ -116,6 +124,7 @@ struct InCells<'a> {
     mesh: Mesh,
     centers: Mesh,
     ctx: &'a Context,
+    turbulence: Option<&'a TurbulenceSection>,
     solver: Solver,
 }
 
@@ -225,6 +234,14 @@ impl Flow for InCells<'_> {
         Some(self.solver.linear_system())
     }
 
+    fn remarks(&self) -> Vec<String> {
+        summary::heights("cells at", self.solver.y_plus())
+    }
+
+    fn coupled(&self) -> Vec<String> {
+        self.solver.coupled_unknowns()
+    }
+
     fn on_points(&self, width: usize, rows: &[f64]) -> Vec<f64> {
         on_points(&self.mesh, width, &self.solver.of_all_cells(width, rows))
     }
@@ -285,6 +302,11 @@ impl Flow for InCells<'_> {
         });
         let Value::Object(mut facts) = facts else { unreachable!("written above") };
         over_ranks::facts(self.solver.division(), &self.solver, &mut facts);
+        if let Some(turbulence) = &self.turbulence {
+            facts.insert("walls".to_owned(), summary::walls(self.solver.y_plus()));
+            let unknowns = self.solver.coupled_unknowns().len();
+            facts.insert("turbulence".to_owned(), json!({ "model": turbulence.model, "unknowns": unknowns }));
+        }
         facts
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::case::Case;
 use crate::context::Backend;
+use chromaflow_flow::config::{TurbulenceConfig, TurbulenceModel};
 use chromaflow_flow::incompressible::Boundary;
 use chromaflow_flow::incompressible::{Given, WallScalar};
 use std::path::Path;
@@ -44,6 +45,30 @@ fn a_case_file_is_the_solvers_configuration() {
     assert_eq!((velocity[0], scalars[0]), (0.5, WallScalar::NoFlux));
     let Boundary::Wall { scalars, .. } = &config.boundaries["ymin"] else { panic!("a wall") };
     assert_eq!(scalars[0], WallScalar::Value(1.0));
+}
+
+/// `[turbulence]` is that of compressible flow, with what flows in over the reference's velocity; a GPU does not compute it.
+#[test]
+fn there_is_turbulence() {
+    assert_eq!(read(CASE).unwrap().turbulence, None);
+    let turbulent = |keys: &str| format!("{CASE}[turbulence]\n{keys}\n");
+    let of = read(&turbulent("model = \"sst\"\ninflow_k = 1e-4\norder = 2")).unwrap().turbulence.unwrap();
+    assert_eq!((of.model, of.inflow_k, of.second_order), (TurbulenceModel::Sst, 1e-4, true));
+    let plain = read(&format!("{CASE}[turbulence]\n")).unwrap().turbulence;
+    assert_eq!(plain, Some(TurbulenceConfig::default()));
+    for (keys, expect) in [
+        ("model = \"sst\"\ninflow = 3.0", "does not use turbulence.inflow: k-omega models have"),
+        ("inflow = 0.0", "inflow is 0: expected a positive number"),
+        ("model = \"k-epsilon\"", "k-epsilon"),
+    ] {
+        let error = read(&turbulent(keys)).unwrap_err();
+        assert!(error.contains(expect) && error.contains("a.toml:"), "{error}");
+    }
+    let source = Source::of_text(Path::new("a.toml"), &turbulent(""));
+    let error = Case::of(source, &[], Backend::Cuda).unwrap_err().to_string();
+    assert!(error.contains("on the CPU alone: --backend cpu") && error.contains("a.toml:"), "{error}");
+    let driven = read(&CASE.replace("[incompressible]", "[incompressible]\nforce = [1.0, 0.0, 0.0]"));
+    assert_eq!(driven.unwrap().force, [1.0, 0.0, 0.0]);
 }
 
 #[test]

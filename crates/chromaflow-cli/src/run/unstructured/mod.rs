@@ -28,7 +28,7 @@ use chromaflow_flow::config::{Boundary, Limiter, Nonlinear};
 use chromaflow_flow::march::{FlowError, Place};
 use chromaflow_flow::mesh::{self, KindInfo, Mesh, Range};
 use chromaflow_flow::output::{Field, Restart, VtuOptions};
-use chromaflow_flow::unstructured::{FlowSystem, RankReport, Ranks, Spread};
+use chromaflow_flow::unstructured::{FlowSystem, RankReport, Ranks};
 use chromaflow_flow::{FlowConfig, FlowSolver};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -304,10 +304,7 @@ impl Flow for OnMesh<'_> {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let of = |(wall, y): (String, Spread)| {
-            format!("y+ of the first nodes off {wall}: {:.3} to {:.3}, mean {:.3}", y.min, y.max, y.mean)
-        };
-        self.solver.y_plus().into_iter().map(of).collect()
+        summary::heights("nodes off", self.solver.y_plus())
     }
 
     fn restart(&self) -> Restart {

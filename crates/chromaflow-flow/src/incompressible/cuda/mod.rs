@@ -94,6 +94,10 @@ impl Solver {
                 expected: "at most 32 on a GPU: take fewer scalars, or the CPU",
             });
         }
+        if self.host.turbulence.is_some() {
+            let problem = "turbulent incompressible flow is computed on the CPU alone: --backend cpu";
+            return Err(FlowError::TurbulenceOption { key: "model", problem });
+        }
         self.sync()?;
         if self.host.space.part.over.is_some() {
             return Err(FlowError::NotOverRanks {

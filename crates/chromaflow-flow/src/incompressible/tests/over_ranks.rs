@@ -1,6 +1,6 @@
 //! Blocks given to ranks: the same flow, bit for bit, on any number of them, that of one rank without ranks to rounding.
 
-use crate::config::{Steady, Time, Unsteady};
+use crate::config::{Steady, Time, TurbulenceConfig, TurbulenceModel, Unsteady};
 use crate::grid::Grid;
 use crate::grid::generate::BoxGrid;
 use crate::incompressible::{Boundary, Config, Given, Scalar, Solver, WallScalar};
@@ -19,8 +19,13 @@ fn grid() -> Grid {
     cut.reorient(1, [2, 0, 1], [true, false, true]).reorient(2, [1, 0, 2], [false, true, false])
 }
 
-fn config(time: Time) -> Config {
-    let mut config = Config { time, initial: vec![0.0, 1.0], ..Config::default() };
+/// Steady or unsteady, and the model of turbulence.
+type Case = (Time, Option<TurbulenceModel>);
+
+fn config((time, model): Case) -> Config {
+    let turbulence =
+        model.map(|model| TurbulenceConfig { model, inflow_k: 1e-3, ..TurbulenceConfig::default() });
+    let mut config = Config { time, turbulence, initial: vec![0.0, 1.0], ..Config::default() };
     config.fluid.viscosity = 0.02;
     let (name, buoyancy) = ("temperature".to_owned(), [0.0, 0.5, 0.0]);
     config.fluid.scalars = vec![Scalar { name, diffusivity: 0.03, buoyancy, reference: 0.0 }];
@@ -46,6 +51,7 @@ struct Found {
     fields: Vec<Field>,
     outflow: Vec<Vec<f64>>,
     largest: Option<LargestResidual>,
+    heights: Vec<(String, [f64; 2])>,
 }
 
 fn march(solver: &mut Solver, steps: usize, from: Option<&Restart>) -> Found {
@@ -56,23 +62,25 @@ fn march(solver: &mut Solver, steps: usize, from: Option<&Restart>) -> Found {
     let (restart, fields) = (solver.restart(), solver.fields());
     let outflow = ["xmin", "xmax", "ymin"].map(|marker| solver.outflow(marker)).to_vec();
     let residuals = solver.residuals();
-    let rates = solver.of_all_cells(5, &residuals.rates);
-    assert_eq!(rates.len(), 5 * grid().cells());
-    Found { steps, restart, fields, outflow, largest: solver.largest_residual(&residuals) }
+    let rates = solver.of_all_cells(solver.unknowns(), &residuals.rates);
+    assert_eq!(rates.len(), solver.unknowns() * grid().cells());
+    let largest = solver.largest_residual(&residuals);
+    let heights = solver.y_plus().into_iter().map(|(wall, y)| (wall, [y.min, y.max])).collect();
+    Found { steps, restart, fields, outflow, largest, heights }
 }
 
-fn alone(time: Time, steps: usize, from: Option<&Restart>) -> Found {
-    let mut solver = Solver::new(&grid(), config(time), Arc::new(Team::new(1))).unwrap();
+fn alone(case: Case, steps: usize, from: Option<&Restart>) -> Found {
+    let mut solver = Solver::new(&grid(), config(case), Arc::new(Team::new(1))).unwrap();
     march(&mut solver, steps, from)
 }
 
-fn over(size: usize, time: Time, steps: usize, from: Option<&Restart>) -> Found {
+fn over(size: usize, case: Case, steps: usize, from: Option<&Restart>) -> Found {
     let from = from.cloned();
     let mut found = run(size, PATIENCE, move |threads| {
         let (rank, several) = (threads.rank(), threads.size() > 1);
         let ranks: Arc<dyn Communicator> = if several { Arc::new(threads.clone()) } else { Arc::new(Solo) };
         let ranks = Ranks { ranks, reproducible: true };
-        let solver = Solver::over_ranks(&grid(), config(time), Arc::new(Team::new(1)), &ranks);
+        let solver = Solver::over_ranks(&grid(), config(case), Arc::new(Team::new(1)), &ranks);
         let mut solver = solver.map_err(|e| e.to_string())?;
         assert_eq!(solver.division().is_some(), several);
         if rank > 0 {
@@ -91,10 +99,11 @@ fn over(size: usize, time: Time, steps: usize, from: Option<&Restart>) -> Found 
 fn any_number_of_ranks_has_the_same_bits() {
     let steady = Time::Steady(Steady { iterations: 100, orders: 8.0 });
     let unsteady = Time::Unsteady(Unsteady { dt: 0.05, steps: 4, subiterations: 3, orders: 2.0 });
-    for time in [steady, unsteady] {
-        let (one, plain) = (over(1, time, 9, None), alone(time, 9, None));
+    let turbulent = [(steady, Some(TurbulenceModel::Sst)), (unsteady, Some(TurbulenceModel::SaNeg))];
+    for case in [(steady, None), (unsteady, None)].into_iter().chain(turbulent) {
+        let (one, plain) = (over(1, case, 9, None), alone(case, 9, None));
         for size in [2, 3, 4] {
-            let several = over(size, time, 9, None);
+            let several = over(size, case, 9, None);
             assert_eq!(several.steps, one.steps, "{size} ranks");
             assert!(several == one, "{size} ranks");
         }
@@ -109,13 +118,13 @@ fn any_number_of_ranks_has_the_same_bits() {
         let place = |found: &Found| found.largest.as_ref().map(|l| l.at.place);
         assert!(place(&plain) == place(&one) && place(&one).is_some());
         // Restarts cross from ranks to ranks, and to none.
-        let half = over(3, time, 5, None);
-        let rest = over(1, time, 4, Some(&half.restart));
-        assert!(rest == over(2, time, 4, Some(&half.restart)));
+        let half = over(3, case, 5, None);
+        let rest = over(1, case, 4, Some(&half.restart));
+        assert!(rest == over(2, case, 4, Some(&half.restart)));
         for (a, b) in rest.fields.iter().zip(&one.fields) {
             assert!(apart(&a.values, &b.values) < 1e-10, "{}", a.name);
         }
-        for (a, b) in alone(time, 4, Some(&half.restart)).fields.iter().zip(&one.fields) {
+        for (a, b) in alone(case, 4, Some(&half.restart)).fields.iter().zip(&one.fields) {
             assert!(apart(&a.values, &b.values) < 1e-10, "{}", a.name);
         }
     }

@@ -11,6 +11,7 @@ use crate::bc::{ConditionClass, condition_class};
 use crate::coupled::flux_entering;
 use crate::ranks::BlockExchange;
 use crate::real::Real;
+use crate::turbulence::cells::{k_omega_slope, k_resolving};
 use crate::turbulence::k_omega::KOmega;
 use chromaflow_device::Team;
 
@@ -163,15 +164,14 @@ impl TwoTerms<'_> {
 
     /// See [`Links::slope`](super::Links::slope).
     pub fn slope(&self, number: usize) -> [[f64; MOST]; MOST] {
-        let [_, _, k_by_k, k_by_omega, omega_by_omega] = self.sources(number);
-        [[-k_by_k, -k_by_omega], [0.0, (-omega_by_omega).max(0.0)]]
+        let [_, _, by @ ..] = self.sources(number);
+        k_omega_slope(by)
     }
 
     /// See [`Links::resolving`](super::Links::resolving): k grows no faster than its source alone makes it.
     pub fn resolving(&self, number: usize, at: usize) -> f64 {
         let r = self.block.eddies.r[self.block.turbulence_residual_at(number, MOST)];
         let content = self.block.metrics.volume[at] * self.block.turbulence(0, at).max(f64::MIN_POSITIVE);
-        let growth = (-r / content).min(self.sources(number)[2]).max(0.0);
-        2.0 * self.block.metrics.volume[at] * growth
+        self.block.metrics.volume[at] * k_resolving(-r / content, self.sources(number)[2])
     }
 }

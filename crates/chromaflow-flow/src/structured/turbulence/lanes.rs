@@ -11,9 +11,8 @@ use crate::gas::{Transport, temperature, viscosity};
 use crate::limiter::extrapolate;
 use crate::parallel;
 use crate::real::{Dual, LANES, LaneKernel, Lanes, Real, dispatch};
-use crate::turbulence::k_omega::{
-    KOmega, deformation, k_omega_blending, k_omega_diffusing, k_omega_rate, k_omega_sources, producing,
-};
+use crate::turbulence::cells::k_omega_terms;
+use crate::turbulence::k_omega::KOmega;
 use chromaflow_device::{Isa, Team};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -220,20 +219,14 @@ impl<K: Kind> Cells<'_, K> {
         distance: K::Of<V>,
         share: K::Of<V>,
     ) -> [K::Of<V>; TERMS] {
-        let (model, w) = (self.model.lift::<K::Of<V>>(), self.state::<V>(at));
-        let [u, v, s, of_k, of_omega] = self.gradients::<V>(at);
-        let (turbulence, slopes) = ([self.value::<V>(0, at), self.value::<V>(1, at)], [of_k, of_omega]);
+        let w = self.state::<V>(at);
+        let turbulence = [self.value::<V>(0, at), self.value::<V>(1, at)];
         let mu = transport.scale * viscosity(transport, temperature(self.physics.gas.lift(), &w));
-        let gas = [w[0], mu];
-        let [f1, f2] = k_omega_blending(model, &gas, distance, &turbulence, &slopes);
-        let rates = deformation(&[u, v, s]);
-        let rate = k_omega_rate(model, f2, turbulence[1], &rates);
-        let diffusing = k_omega_diffusing(model, f1, rate[0], &gas, &turbulence);
-        let (rates, whole) = (producing(&rates, share), K::Of::<V>::c(1.0));
-        let [k, omega, k_by_k, k_by_omega, omega_by] =
-            k_omega_sources(model, f1, &rate, w[0], &turbulence, &rates, &slopes, whole);
-        let eddy = w[0] * turbulence[0] / rate[0];
-        [eddy, diffusing[0], diffusing[1], k, omega, k_by_k, k_by_omega, omega_by]
+        let (model, gas, gradients) = (self.model.lift::<K::Of<V>>(), [w[0], mu], self.gradients::<V>(at));
+        let [eddy, of_k, of_omega, sources @ .., _, _] =
+            k_omega_terms(model, &gas, distance, share, &turbulence, &gradients);
+        let [k, omega, k_by_k, k_by_omega, omega_by_omega] = sources;
+        [eddy, of_k, of_omega, k, omega, k_by_k, k_by_omega, omega_by_omega]
     }
 
     /// What leaves eight cells through one of their faces, `sign` times the lower one of the cell at `face`.

@@ -48,78 +48,13 @@ use super::residual::Physics;
 use crate::coupled::{rate_of_carried, rate_slope_of_carried};
 use crate::march::Bdf;
 use crate::ranks::BlockExchange;
-use crate::turbulence::k_omega::{self as two_equations, KOmega, k_omega_kept};
-use crate::turbulence::spalart_allmaras::{SaVariant, SpalartAllmaras, sa_kept};
+pub(super) use crate::turbulence::cells::GridTurbulence;
+use crate::turbulence::cells::{MOST, Model};
 use chromaflow_device::Team;
 use std::ops::Range;
 
-/// Most unknowns of a model.
-const MOST: usize = 2;
 /// Weight of second-order advection's extrapolation where the flow's scheme has none.
 const KAPPA: f64 = 1.0 / 3.0;
-
-/// Which model.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Model {
-    SpalartAllmaras(SpalartAllmaras<f64>),
-    KOmega(KOmega<f64>),
-}
-
-/// The model of a set-up.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct GridTurbulence {
-    pub model: Model,
-    /// nut, or k and omega, of what enters.
-    pub inflow: [f64; MOST],
-    /// The turbulent Prandtl number.
-    pub prandtl: f64,
-    /// Whether advection is of second order.
-    pub second_order: bool,
-    /// SA-R.
-    pub rotating: bool,
-    /// CFL number over the flow's.
-    pub cfl_ratio: f64,
-}
-
-impl GridTurbulence {
-    /// Names of the unknowns.
-    pub fn names(&self) -> &'static [&'static str] {
-        match self.model {
-            Model::SpalartAllmaras(_) => &["nut"],
-            Model::KOmega(_) => &two_equations::NAMES,
-        }
-    }
-
-    /// Their number.
-    pub fn unknowns(&self) -> usize {
-        self.names().len()
-    }
-
-    /// Whether unknowns span orders of magnitude over the grid: residuals are then measured by each cell's own values, derivatives along directions are exact, and
-    /// runs begin with steps apart.
-    pub fn is_local(&self) -> bool {
-        matches!(self.model, Model::KOmega(_))
-    }
-
-    /// What the residual of an unknown is divided by in norms, `value` its own.
-    pub fn weight(&self, v: usize, value: f64) -> f64 {
-        if self.is_local() { value.abs() + [self.inflow[0], 0.0][v] } else { 1.0 }
-    }
-
-    /// Whether a value is in its range.
-    fn is_good(&self, v: usize, value: f64) -> bool {
-        value.is_finite() && (!self.is_local() || if v == 0 { value >= 0.0 } else { value > 0.0 })
-    }
-
-    /// A value less its update: of models without negative values a part of it at least.
-    fn updated(&self, value: f64, x: f64) -> f64 {
-        match self.model {
-            Model::SpalartAllmaras(sa) if sa.variant == SaVariant::Negative => value - x,
-            Model::SpalartAllmaras(_) => sa_kept(value, x),
-            Model::KOmega(_) => k_omega_kept(value, x),
-        }
-    }
-}
 
 /// Weight of the extrapolation of advection of second order.
 fn kappa(physics: &Physics) -> f64 {

@@ -6,15 +6,12 @@ use super::super::config::StructuredConfig;
 use super::super::start::{centers, near_walls, slow};
 use super::lanes::TERMS;
 use super::{Eddies, GridTurbulence, MOST, Model};
-use crate::config::{
-    Equations, Hybrid, Nonlinear, Quadratic, Rotation, TurbulenceConfig, TurbulenceModel, WallTreatment,
-};
+use crate::config::{Equations, Hybrid, Nonlinear, Quadratic, Rotation, TurbulenceConfig, WallTreatment};
 use crate::gas::{Gas, Transport};
 use crate::grid::Grid;
 use crate::march::FlowError;
-use crate::turbulence::k_omega::{KOmegaVariant, StartLayer, model_of};
+use crate::turbulence::k_omega::StartLayer;
 use crate::turbulence::production;
-use crate::turbulence::spalart_allmaras::{SaVariant, SpalartAllmaras};
 use chromaflow_device::Team;
 
 /// Why turbulence does without other steps.
@@ -53,25 +50,7 @@ impl GridTurbulence {
         }
         crate::turbulence::check(turbulence, &config.time)?;
         let scale = config.gas.transport(&config.freestream).scale;
-        let (model, inflow) = if let Some(variant) = KOmegaVariant::of(turbulence.model) {
-            let (model, inflow) = model_of(turbulence, variant, scale);
-            (Model::KOmega(model), inflow)
-        } else {
-            let variant = match turbulence.model {
-                TurbulenceModel::Sa => SaVariant::Standard,
-                TurbulenceModel::SaNoFt2 => SaVariant::NoFt2,
-                _ => SaVariant::Negative,
-            };
-            (Model::SpalartAllmaras(SpalartAllmaras { variant, scale }), [turbulence.inflow, 0.0])
-        };
-        Ok(Some(Self {
-            model,
-            inflow,
-            prandtl: turbulence.prandtl,
-            second_order: turbulence.second_order,
-            rotating: turbulence.rotation == Rotation::Rotating,
-            cfl_ratio: turbulence.cfl_ratio,
-        }))
+        Ok(Some(Self::new(turbulence, scale)))
     }
 
     /// Arrays of a block of so many cells, `all` of them with ghosts, everywhere as off walls.

@@ -1,0 +1,117 @@
+//! Sources and viscosities of cells.
+
+use super::super::residual::{Line, load, next_line};
+use super::super::space::Space;
+use super::{BY, COEFFICIENTS, DIFFUSING, Turbulence};
+use crate::equations::artificial_compressibility::GhostKind;
+use crate::parallel;
+use crate::real::{Dual, LaneKernel, Lanes, dispatch};
+use crate::turbulence::cells::{MOST, Model, TERMS, k_omega_terms};
+use crate::turbulence::k_omega::deformation;
+use crate::turbulence::spalart_allmaras::{
+    SpalartAllmaras, eddy_ratio, sa_rotating, sa_source_turning, vorticity,
+};
+use chromaflow_device::{Isa, Team};
+use std::ops::Range;
+
+struct TermsTask<'a> {
+    space: &'a Space,
+    fields: &'a [Vec<f64>],
+    turbulence: &'a Turbulence,
+    rows: Range<usize>,
+    /// `[rows, TERMS]`
+    out: &'a mut [f64],
+}
+
+impl LaneKernel for TermsTask<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let Turbulence { model, first, nu, .. } = self.turbulence;
+        let nb = model.unknowns();
+        let (mut row, mut number) = (self.rows.start, 0);
+        while row < self.rows.end {
+            let Line { block, number: b, at, count } = next_line(self.space, &mut number, row, self.rows.end);
+            let (len, field, eddies) = (block.cells.len(), &self.fields[b], &self.turbulence.blocks[b]);
+            // d(u, v, w, unknowns)_i / dx_k, from the means of both cells at each face.
+            let mut gradients = [[V::c(0.0); 3]; 3 + MOST];
+            let scale = V::c(0.25) / load::<V>(&block.metrics.volume, at);
+            for &axis in &self.space.axes {
+                let (s, area) = (block.cells.stride[axis], &block.metrics.area[axis]);
+                for i in 0..3 + nb {
+                    let values = &field[(if i < 3 { 1 + i } else { first + i - 3 }) * len..];
+                    let change = load::<V>(values, at + s) - load::<V>(values, at - s);
+                    for k in 0..3 {
+                        let both = load::<V>(&area[k], at) + load::<V>(&area[k], at + s);
+                        gradients[i][k] += scale * change * both;
+                    }
+                }
+            }
+            let distance = load::<V>(&eddies.distance, at);
+            let share =
+                if eddies.production.is_empty() { V::c(1.0) } else { load::<V>(&eddies.production, at) };
+            let mut turbulence = [V::c(0.0); MOST];
+            for v in 0..nb {
+                turbulence[v] = load::<V>(&field[(first + v) * len..], at);
+            }
+            let terms = match model.model {
+                Model::KOmega(of) => {
+                    let gas = [V::c(1.0), V::c(*nu)];
+                    k_omega_terms(of.lift(), &gas, distance, share, &turbulence, &gradients)
+                }
+                Model::SpalartAllmaras(of) => {
+                    let gradient = [gradients[0], gradients[1], gradients[2]];
+                    let mut omega = vorticity(&gradient);
+                    if model.rotating {
+                        omega = sa_rotating(omega, deformation(&gradient)[0]);
+                    }
+                    nut_terms(of, turbulence[0], omega, distance, share)
+                }
+            };
+            for c in 0..TERMS {
+                let values = terms[c].to_array();
+                for l in 0..count {
+                    self.out[(row + l - self.rows.start) * TERMS + c] = values[l];
+                }
+            }
+            row += count;
+        }
+    }
+}
+
+/// The source of nut and its derivative, the eddy viscosity and its derivative, in the places of those of k.
+#[inline(always)]
+fn nut_terms<V: Lanes>(sa: SpalartAllmaras<f64>, nut: V, omega: V, distance: V, share: V) -> [V; TERMS] {
+    let (sa, zero) = (sa.lift::<V>(), V::c(0.0));
+    let [source, slope] = sa_source_turning(sa, V::c(1.0), nut, omega, distance, share);
+    let ratio = eddy_ratio(Dual { v: nut, d: [V::c(1.0)] });
+    let eddy = sa.scale * ratio.v;
+    [eddy, zero, zero, source, zero, slope, zero, zero, sa.scale * ratio.d[0], zero]
+}
+
+impl Turbulence {
+    /// Terms of all cells, coefficients with those beyond boundaries and interfaces; ghosts of all unknowns are there.
+    pub fn prepare(&mut self, team: &Team, space: &Space, fields: &[Vec<f64>]) {
+        let mut terms = std::mem::take(&mut self.terms);
+        parallel::rows(team, space.rows, TERMS, &mut terms, |rows, out| {
+            dispatch(Isa::detect(), TermsTask { space, fields, turbulence: self, rows, out });
+        });
+        for (block, eddies) in space.blocks.iter().zip(&mut self.blocks) {
+            let len = block.cells.len();
+            for (row, terms) in block.rows().zip(terms[block.rows().start * TERMS..].chunks_exact(TERMS)) {
+                let at = block.at(row);
+                eddies.coefficients[at] = terms[0];
+                for v in 0..MOST {
+                    eddies.coefficients[(DIFFUSING + v) * len + at] = terms[1 + v];
+                    eddies.coefficients[(BY + v) * len + at] = terms[TERMS - MOST + v];
+                }
+            }
+        }
+        self.terms = terms;
+        let mut all: Vec<&mut [f64]> =
+            self.blocks.iter_mut().map(|eddies| &mut eddies.coefficients[..]).collect();
+        space.part.exchange.fill(&mut all, COEFFICIENTS);
+        debug_assert!(space.patches.iter().all(|patch| !patch.wall || patch.kind == GhostKind::Velocity));
+    }
+}
