@@ -250,7 +250,7 @@ def run(args, name):
     return name, outcome, told["iterations"], told["residual_orders"], told["time"]["total_s"], forces["cl"], forces["cd"]
 
 
-def main(about=__doc__, prepare=lambda folder: None):
+def main(about=__doc__, prepare=lambda folder: None, exact=None):
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where the cases are written, and the meshes are, in m")
     parser.add_argument("set", nargs="*", metavar="KEY=VALUE")
@@ -269,7 +269,7 @@ def main(about=__doc__, prepare=lambda folder: None):
     names = [name for name in CASES if args.only in name]
     with ThreadPoolExecutor(args.jobs) as pool:
         for name, outcome, iterations, orders, seconds, cl, cd in pool.map(lambda name: run(args, name), names):
-            print(f"{name:22} {outcome:22} {iterations:5} {orders:6.1f} {seconds:7.1f} s {cl:12.7f} {cd:12.7f}", flush=True)
+            print(f"{name:22} {outcome:22} {iterations:5} {orders:6.1f} {seconds:7.1f} s {cl:12.7f} {cd:12.7f}  {(exact or {}).get(name, '')}".rstrip(), flush=True)
 
 
 if __name__ == "__main__":

@@ -319,7 +319,27 @@ impl Checker<'_> {
         if conflicts {
             pass.tangled = self.tangled();
         }
+        self.doubled();
         pass
+    }
+
+    /// Says of missing boundary faces that they are seams, where other nodes stand at the places of their corners.
+    fn doubled(&mut self) {
+        let nodes = &self.mesh.nodes;
+        let open = self.report.findings.iter_mut().filter(|f| f.defect == Defect::MissingBoundary);
+        for finding in open {
+            let size =
+                finding.nodes.iter().map(|&n| norm(sub(nodes[n as usize], nodes[finding.nodes[0] as usize])));
+            let near = 1e-6 * size.fold(0.0, f64::max);
+            let twin = |n: &u32| {
+                let at = nodes[*n as usize];
+                (0..).zip(nodes).any(|(m, x)| m != *n && norm(sub(*x, at)) <= near)
+            };
+            if finding.nodes.iter().all(twin) {
+                finding.what +=
+                    "; other nodes stand at its corners: a seam that `chromaflow mesh convert --merge` joins";
+            }
+        }
     }
 
     fn half(&mut self, defect: Defect, h: HalfFace, what: &str) {

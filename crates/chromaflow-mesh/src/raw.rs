@@ -1,9 +1,10 @@
 //! What the readers collect, and how it becomes a mesh that keeps the conventions.
 
 use super::check::{Checker, Turned, is_flat};
+use super::kind::sub;
 use super::par::{self, parts, split, threads};
 use super::places::{MarkerPlaces, Provenance};
-use super::{Defect, Format, Kind, Marker, Mesh, MeshError, Planar, Report, volume};
+use super::{Defect, Format, Groups, Kind, Marker, Mesh, MeshError, Planar, Report, volume};
 use std::path::{Path, PathBuf};
 
 /// How to read a mesh.
@@ -17,6 +18,9 @@ pub struct ReadOptions {
     pub depth: Option<f64>,
     /// Drop nodes that no element has, rather than complain.
     pub drop_unused: bool,
+    /// Make one node of those that stand at one place, up to 1e-10 of the mesh's extent: blocks that were written side by side are joined, and
+    /// so are the two sides of a crack.
+    pub merge: bool,
     /// Accept elements that lie inside out among their neighbors (a folded mesh). They keep their neighbors' orientation and
     /// so a negative volume, which leaves the mesh closed: control volumes and face areas still sum up as they must.
     pub allow_tangled: bool,
@@ -131,6 +135,70 @@ impl Raw {
         }
     }
 
+    /// Lays a two-dimensional mesh of the nodes `used`, which lies in any plane of two axes, into that of x and y, whose depth is the third.
+    ///
+    /// # Errors
+    /// [`MeshError::Unsupported`] of a surface in space.
+    pub(crate) fn lay_flat(&mut self, used: impl Iterator<Item = u32>, path: &Path) -> Result<(), MeshError> {
+        let nodes = &self.mesh.nodes;
+        let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+        for point in used.filter_map(|n| nodes.get(n as usize)) {
+            for c in 0..3 {
+                (low[c], high[c]) = (low[c].min(point[c]), high[c].max(point[c]));
+            }
+        }
+        let size: [f64; 3] = std::array::from_fn(|c| high[c] - low[c]);
+        let extent = size.into_iter().fold(0.0, f64::max);
+        let Some(thin) = [2, 1, 0].into_iter().find(|&c| size[c] <= 1e-9 * extent) else {
+            let what = format!(
+                "no cell fills the volume, and triangles and quadrilaterals lie at x from {} to {}, y from {} to {}, z from {} to {}: a surface. A mesh \
+                 has tetrahedra, pyramids, prisms or hexahedra; a planar one lies in the plane of two axes",
+                low[0], high[0], low[1], high[1], low[2], high[2]
+            );
+            return Err(MeshError::unsupported(path, what));
+        };
+        if thin != 2 {
+            let first = 1 - thin;
+            self.mesh.nodes.iter_mut().for_each(|x| *x = [x[first], x[2], 0.0]);
+            let name = ["x", "y"];
+            let (thin, first) = (name[thin], name[first]);
+            self.notes.push(format!(
+                "the mesh lies in a plane {thin} = const: its {first} and z are x and y of the planar mesh that is made of it"
+            ));
+        }
+        Ok(())
+    }
+
+    /// See [`ReadOptions::merge`]; the nodes that are left over are unused.
+    fn merge(&mut self) {
+        let nodes = &self.mesh.nodes;
+        let extent = nodes.iter().flatten().fold(0.0_f64, |m, x| m.max(x.abs()));
+        // Sorted along a direction in which hardly any two places of a grid coincide.
+        let along = |x: &[f64; 3]| x[0] + 0.618_034 * x[1] + 0.414_214 * x[2];
+        let mut order: Vec<(f64, u32)> = nodes.iter().map(along).zip(0..).collect();
+        order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let mut groups = Groups::new(nodes.len());
+        for (k, &(at, a)) in order.iter().enumerate() {
+            for &(_, b) in order[k + 1..].iter().take_while(|(other, _)| other - at <= 3e-10 * extent) {
+                let d = sub(nodes[a as usize], nodes[b as usize]);
+                if d.iter().all(|d| d.abs() <= 1e-10 * extent) {
+                    groups.join(a, b);
+                }
+            }
+        }
+        let kept = groups.all_lowest();
+        let merged = (0..).zip(&kept).filter(|(n, to)| *n != **to).count();
+        let new = |n: u32| kept.get(n as usize).copied().unwrap_or(n);
+        self.mesh.renumber(new);
+        if let Some(flat) = &mut self.flat {
+            flat.triangles.iter_mut().flatten().for_each(|n| *n = new(*n));
+            flat.quads.iter_mut().flatten().for_each(|n| *n = new(*n));
+            flat.edges.iter_mut().flatten().flatten().for_each(|n| *n = new(*n));
+        }
+        self.drop_unused = true;
+        self.notes.push(format!("{merged} nodes stood at the places of others and are one with them"));
+    }
+
     /// Makes the mesh: third dimension, orientation, checks.
     pub(crate) fn finish(
         mut self,
@@ -139,6 +207,9 @@ impl Raw {
         options: &ReadOptions,
     ) -> Result<Loaded, MeshError> {
         let threads = threads(options.threads);
+        if options.merge {
+            self.merge();
+        }
         if let Some(flat) = self.flat.take() {
             self.places.nodes_2d = self.mesh.nodes.len();
             let depth = options.depth.unwrap_or(1.0);

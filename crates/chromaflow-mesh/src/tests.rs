@@ -226,6 +226,64 @@ fn defects_are_named_with_their_line() {
     says("5 2 0 4\n", "", &["ends after 5 of the 6"]);
 }
 
+/// Two quadrilaterals and two triangles that were written side by side: a seam, which is named, and joined where that is asked for.
+#[test]
+fn pieces_are_joined_at_their_seam() {
+    let text = "NDIME= 2\nNELEM= 4\n9 0 1 2 3\n9 3 2 4 5\n5 6 7 8\n5 8 7 9\nNPOIN= 10\n0 0\n1 0\n1 1\n0 1\n1 2\n0 2\n1 0\n2 1\n1 1\n1 2\n\
+                NMARK= 1\nMARKER_TAG= all\nMARKER_ELEMS= 6\n3 0 1\n3 3 0\n3 4 5\n3 5 3\n3 6 7\n3 7 9\n";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seam.su2");
+    std::fs::write(&path, text).unwrap();
+    let error = read(&path, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("4 x missing_boundary") && error.matches("--merge").count() == 4, "{error}");
+    let joined = load(&path, &ReadOptions { merge: true, ..ReadOptions::default() }).unwrap();
+    assert!(joined.report.is_clean(), "{}", joined.report);
+    assert!(joined.notes[0].starts_with("3 nodes stood"), "{:?}", joined.notes);
+    assert_eq!(joined.mesh.planar.unwrap().nodes_2d, 7);
+    assert_eq!(info(&joined.mesh).volume, 3.0);
+    // Without a twin at each corner it is a marker that is missing.
+    let far = text.replace("NPOIN= 10\n0 0\n1 0\n", "NPOIN= 10\n0 0\n0.9 0\n");
+    std::fs::write(&path, far).unwrap();
+    let error = read(&path, &ReadOptions::default()).unwrap_err().to_string();
+    assert_eq!(error.matches("--merge").count(), 2, "{error}");
+}
+
+/// A planar mesh is the same one in whichever plane of two axes its file has it, as Gmsh's and VTK's may.
+#[test]
+fn planar_meshes_lie_in_any_plane_of_two_axes() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str, place: &dyn Fn(f64, f64) -> String| {
+        let points = [(0.0, 0.0), (1.0, 0.0), (1.0, 0.5), (0.0, 0.5), (2.0, 0.0)];
+        let nodes: Vec<String> =
+            (1..).zip(points).map(|(n, (a, b))| format!("{n} {}", place(a, b))).collect();
+        let text = format!(
+            "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n5\n{}\n$EndNodes\n$Elements\n7\n1 3 2 1 1 1 2 3 4\n2 2 2 1 1 2 5 3\n\
+             3 1 2 2 2 1 2\n4 1 2 2 2 2 5\n5 1 2 3 3 5 3\n6 1 2 3 3 3 4\n7 1 2 3 3 4 1\n$EndElements\n",
+            nodes.join("\n")
+        );
+        let path = folder.path().join(format!("{name}.msh"));
+        std::fs::write(&path, text).unwrap();
+        load(&path, &ReadOptions::default()).map(|l| (l.mesh, l.notes)).map_err(|e| e.to_string())
+    };
+    let (plain, none) = at("xy", &|a, b| format!("{a} {b} 7")).unwrap();
+    assert!(none.is_empty());
+    for (name, place, said) in [
+        (
+            "xz",
+            &(|a, b| format!("{a} -3 {b}")) as &dyn Fn(f64, f64) -> String,
+            "plane y = const: its x and z",
+        ),
+        ("yz", &|a, b| format!("0.25 {a} {b}"), "plane x = const: its y and z"),
+    ] {
+        let (mesh, notes) = at(name, place).unwrap();
+        assert_eq!((&mesh.nodes, &mesh.hexes, &mesh.prisms), (&plain.nodes, &plain.hexes, &plain.prisms));
+        assert!(notes[0].contains(said), "{notes:?}");
+    }
+    assert!(
+        at("bent", &|a, b| format!("{a} {b} {}", a * a)).unwrap_err().contains("z from 0 to 4: a surface")
+    );
+}
+
 #[test]
 fn mirrored_elements_are_turned_over() {
     let mirrored = PAIR.replace("10 0 1 2 4", "10 1 0 2 4").replace("10 0 1 2 3", "10 1 0 2 3");

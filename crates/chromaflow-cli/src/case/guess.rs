@@ -83,8 +83,8 @@ fn by_name(name: &str) -> Option<Guess> {
     NAMES.iter().find(|(words, _)| says(words)).map(|(_, guess)| *guess)
 }
 
-/// A marker that reaches the bounds of the mesh on several sides is far away, one that lies in one plane of them is a symmetry
-/// plane of a three-dimensional mesh, all else is a wall.
+/// A marker that lies in one plane at an end of a three-dimensional mesh is a symmetry plane, one that reaches the bounds of the mesh on several
+/// sides is far away, all else is a wall.
 fn by_place(mesh: &Mesh, marker: &Marker, low: [f64; 3], high: [f64; 3]) -> (Guess, &'static str) {
     let nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
     let (a, b) = bounds(nodes.map(|&n| mesh.nodes[n as usize]));
@@ -93,13 +93,31 @@ fn by_place(mesh: &Mesh, marker: &Marker, low: [f64; 3], high: [f64; 3]) -> (Gue
     let near = |p: f64, q: f64| (p - q).abs() < 1e-6 * size;
     let touched = |k: usize| usize::from(near(a[k], low[k])) + usize::from(near(b[k], high[k]));
     let flat = axes.clone().any(|k| near(a[k], b[k]) && (near(a[k], low[k]) || near(a[k], high[k])));
-    if flat && mesh.planar.is_none() {
+    if mesh.planar.is_none() && (flat || is_end(mesh, marker, 1e-6 * size)) {
         (Guess::Symmetry, "it is a plane at an end of the mesh")
     } else if flat || axes.map(touched).sum::<usize>() >= 3 {
         (Guess::Farfield, "it bounds the mesh")
     } else {
         (Guess::Wall, "it lies inside the mesh's bounds")
     }
+}
+
+/// Whether a marker lies in one plane, of any direction, and the mesh on one side of it: the sides of a sector.
+fn is_end(mesh: &Mesh, marker: &Marker, within: f64) -> bool {
+    let at = |n: u32| mesh.nodes[n as usize];
+    let mut normal = [0.0; 3];
+    let quads = marker.quads.iter().flat_map(|&[a, b, c, d]| [[a, b, c], [a, c, d]]);
+    for [a, b, c] in marker.triangles.iter().copied().chain(quads) {
+        let [u, v] = [at(b), at(c)].map(|x| std::array::from_fn::<f64, 3, _>(|k| x[k] - at(a)[k]));
+        (0..3).for_each(|k| normal[k] += u[(k + 1) % 3] * v[(k + 2) % 3] - u[(k + 2) % 3] * v[(k + 1) % 3]);
+    }
+    let length = normal.iter().map(|n| n * n).sum::<f64>().sqrt();
+    let mut nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
+    let Some(&first) = nodes.next() else { return false };
+    let outside = |x: [f64; 3]| (0..3).map(|k| (x[k] - at(first)[k]) * normal[k]).sum::<f64>() / length;
+    length > 0.0
+        && nodes.all(|&n| outside(at(n)).abs() < within)
+        && mesh.nodes.iter().all(|&x| outside(x) < within)
 }
 
 /// The least and the largest coordinates.
@@ -182,6 +200,18 @@ mod tests {
 
     fn values(mesh: &Mesh, viscous: bool) -> Vec<String> {
         proposals(mesh, viscous, 0.5, 1.4).into_iter().map(|p| p.value).collect()
+    }
+
+    /// Sides of a sheared box are planes at its ends, whatever their direction; one that is bent is not.
+    #[test]
+    fn planes_at_an_end_have_any_direction() {
+        let mut mesh = box_mesh([3; 3], [1.0; 3], Cells::Hexes, 0.0);
+        mesh.nodes.iter_mut().for_each(|x| x[1] += 0.4 * x[0] + 0.2 * x[2]);
+        let sides = named(mesh, &["1", "2", "3", "4", "5", "6"]);
+        assert_eq!(values(&sides, false), ["\"symmetry\""; 6]);
+        let mut bent = sides;
+        bent.nodes.iter_mut().for_each(|x| x[1] += 0.1 * x[0] * x[0]);
+        assert_eq!(values(&bent, false)[2..4], ["\"farfield\""; 2]);
     }
 
     #[test]

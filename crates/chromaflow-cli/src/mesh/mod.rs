@@ -117,6 +117,9 @@ struct Input {
     /// Drop nodes that no element has
     #[arg(long)]
     drop_unused: bool,
+    /// Make one node of those at one place: joins blocks that were written side by side
+    #[arg(long)]
+    merge: bool,
     /// Accept elements that are folded over their neighbors
     #[arg(long)]
     allow_tangled: bool,
@@ -216,6 +219,7 @@ impl Input {
             mapbc: self.mapbc.clone(),
             depth: self.depth,
             drop_unused: self.drop_unused,
+            merge: self.merge,
             allow_tangled: self.allow_tangled,
             threads: 0,
         };

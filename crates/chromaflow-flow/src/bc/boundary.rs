@@ -5,6 +5,7 @@ use super::{
     mass_flow_outlet, moving_wall, no_slip, outlet, periodic, slip_wall, symmetry, velocity_inlet,
 };
 use crate::gas::Gas;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A boundary condition.
@@ -56,11 +57,14 @@ pub enum Boundary {
         /// Mass per time over rho_inf a_inf and the mesh unit squared; on planar meshes per depth.
         mass_flow: f64,
     },
-    /// Everything from inside.
+    /// Everything from inside; see [`Self::of_marker`] for ducts.
     Extrapolation,
     /// One side of a pair through which a flow that repeats leaves and enters, see [`FlowConfig::partners`](crate::config::FlowConfig::partners).
     Periodic,
 }
+
+/// Pressure over the stream's behind a duct that ends in nothing.
+const VACUUM: f64 = 1e-3;
 
 impl Boundary {
     /// Which function it is.
@@ -111,6 +115,26 @@ impl Boundary {
             Self::MassFlowOutlet { mass_flow } => {
                 Condition { outlet: Outlet::new(gas, free[4], &free), mass_flow, ..none }
             }
+        }
+    }
+
+    /// The boundary of a marker as a flow in the stream `free` (rho, u, v, w, p) meets it: what is extrapolated of a duct that nothing but total
+    /// states and walls bounds, in a subsonic stream, is an outlet to next to nothing. No pressure would be set where the flow leaves below the
+    /// speed of sound, and any flow be a solution; so it leaves at that speed at least ([`bc_outlet`](super::bc_outlet)).
+    ///
+    /// # Panics
+    /// When there is no such marker.
+    pub fn of_marker(all: &BTreeMap<String, Self>, marker: &str, gas: Gas<f64>, free: &[f64; 5]) -> Self {
+        let [rho, u, v, w, p] = *free;
+        let subsonic = (u * u + v * v + w * w) * rho < gas.gamma * p;
+        let sets_pressure = |kind| {
+            matches!(kind, ConditionKind::Farfield | ConditionKind::VelocityInlet | ConditionKind::Outlet)
+        };
+        let fed = all.values().any(|b| b.kind() == ConditionKind::Inlet);
+        let chokes = subsonic && fed && !all.values().any(|b| sets_pressure(b.kind()));
+        match all[marker] {
+            Self::Extrapolation if chokes => Self::Outlet { pressure: VACUUM },
+            other => other,
         }
     }
 

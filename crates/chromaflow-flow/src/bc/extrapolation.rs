@@ -8,7 +8,8 @@ use crate::real::Real;
 /// In case files.
 pub(super) static WORD: Word = Word {
     name: "extrapolation",
-    text: "Everything from inside (supersonic outflow); what would flow back in meets a wall.",
+    text: "Everything from inside (supersonic outflow); what would flow back in meets a wall. Where a subsonic stream comes from `inlet` alone and no \
+           other marker sets a pressure, the flow leaves at the speed of sound at least.",
     parameters: &[],
     read: |_| Ok(Boundary::Extrapolation),
 };

@@ -39,8 +39,15 @@ impl Outlet<f64> {
     }
 }
 
+/// Speed of sound over that of the state inside where entropy and outgoing invariant lead to V = c: the lowest that a back pressure can reach.
+#[inline(always)]
+fn choked<T: Real>(gas: Gas<T>, mach: T) -> T {
+    (((gas.gamma - T::c(1.0)) * mach + T::c(2.0)) / (gas.gamma + T::c(1.0))).max(T::c(1e-6))
+}
+
 /// What leaves against the static pressure `back` (the free stream's is 1/gamma): entropy, tangential velocity and the
-/// outgoing invariant V + 2c/(gamma-1) come from inside; everything does where the flow leaves at supersonic speed.
+/// outgoing invariant V + 2c/(gamma-1) come from inside; everything does where the flow leaves at supersonic speed. A pressure below
+/// that at which it leaves at the speed of sound is not felt.
 #[inline(always)]
 fn leaving<T: Real>(gas: Gas<T>, w: &[T; 5], back: T, n: &[T; 3]) -> [T; 5] {
     let one = T::c(1.0);
@@ -51,8 +58,17 @@ fn leaving<T: Real>(gas: Gas<T>, w: &[T; 5], back: T, n: &[T; 3]) -> [T; 5] {
     let rho = w[0] * (back / w[4]).powf(one / gas.gamma);
     let cb = (gas.gamma * back / rho).sqrt();
     let change = T::c(2.0) / (gas.gamma - one) * (c - cb);
-    let subsonic =
-        [rho, w[1] + change * normal[0], w[2] + change * normal[1], w[3] + change * normal[2], back];
+    let ratio = choked(gas, v / c);
+    let chokes = (ratio * c).ge(cb);
+    let fall = ratio.powf(T::c(2.0) / (gas.gamma - one));
+    let change = T::select(chokes, T::c(2.0) / (gas.gamma - one) * (c - ratio * c), change);
+    let subsonic = [
+        T::select(chokes, w[0] * fall, rho),
+        w[1] + change * normal[0],
+        w[2] + change * normal[1],
+        w[3] + change * normal[2],
+        T::select(chokes, w[4] * fall * ratio * ratio, back),
+    ];
     let leaves = v.ge(c);
     let mut wb = [T::c(0.0); 5];
     for i in 0..5 {
@@ -77,16 +93,54 @@ fn leaving_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], back: T, n: &[T; 3]) -> [T
     // dc/c = (dp/p - drho/rho)/2 inside; at the boundary -drhob/(2 rhob), drhob/rhob = drho/rho - dp/(gamma p).
     let change_by_rho = k * (cb - c) / w[0];
     let change_by_p = k * (c - cb / gas.gamma) / w[4];
-    // At supersonic speed the identity.
-    let leaves = v.ge(c);
     let mut block = [zero; 25];
-    block[0] = T::select(leaves, one, x);
-    block[20] = T::select(leaves, zero, -rho / (gas.gamma * w[4]));
-    block[24] = T::select(leaves, one, zero);
+    block[0] = x;
+    block[20] = -rho / (gas.gamma * w[4]);
     for i in 0..3 {
-        block[1 + i] = T::select(leaves, zero, change_by_rho * normal[i]);
-        block[21 + i] = T::select(leaves, zero, change_by_p * normal[i]);
+        block[1 + i] = change_by_rho * normal[i];
+        block[21 + i] = change_by_p * normal[i];
         block[6 * i + 6] = one;
+    }
+    // At supersonic speed the identity.
+    let (leaves, chokes) = (v.ge(c), (choked(gas, v / c) * c).ge(cb));
+    let at_sound = choked_jacobian(gas, w, v, &normal);
+    let mut whole = [zero; 25];
+    for i in 0..5 {
+        whole[6 * i] = one;
+    }
+    for i in 0..25 {
+        block[i] = T::select(leaves, whole[i], T::select(chokes, at_sound[i], block[i]));
+    }
+    block
+}
+
+/// The same where the flow leaves at the speed of sound: densities and pressures by powers of the ratio of [`choked`], the velocity with
+/// 2 / (gamma + 1) (c - V) more.
+#[inline(always)]
+fn choked_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], v: T, normal: &[T; 3]) -> [T; 25] {
+    let one = T::c(1.0);
+    let c = sound_speed(gas, w);
+    let ratio = choked(gas, v / c);
+    let k = T::c(2.0) / (gas.gamma - one);
+    let fall = ratio.powf(k);
+    let slope = (gas.gamma - one) / (gas.gamma + one);
+    let (rho_by, p_by) = (k * slope * w[0] * fall / ratio, k * gas.gamma * slope * w[4] * fall * ratio);
+    // d(V/c) = dV/c + M/2 (drho/rho - dp/p); dc = c/2 (dp/p - drho/rho).
+    let (half, sonic) = (T::c(0.5) * v / c, T::c(2.0) / (gas.gamma + one));
+    let mut block = [T::c(0.0); 25];
+    block[0] = fall + rho_by * half / w[0];
+    block[4] = p_by * half / w[0];
+    block[20] = -rho_by * half / w[4];
+    block[24] = fall * ratio * ratio - p_by * half / w[4];
+    for i in 0..3 {
+        block[1 + i] = -T::c(0.5) * sonic * c / w[0] * normal[i];
+        block[21 + i] = T::c(0.5) * sonic * c / w[4] * normal[i];
+        block[5 * i + 5] = rho_by / c * normal[i];
+        block[5 * i + 9] = p_by / c * normal[i];
+        for j in 0..3 {
+            block[5 * i + 6 + j] = -sonic * normal[i] * normal[j];
+        }
+        block[6 * i + 6] += one;
     }
     block
 }
@@ -103,7 +157,7 @@ fn room<T: Real>(outlet: Outlet<T>, n: &[T; 3]) -> Inlet<T> {
 }
 
 /// Outflow against a static pressure: entropy, tangential velocity and the outgoing invariant V + 2c/(gamma-1) come from inside; everything does
-/// where the flow leaves at supersonic speed. What flows back in comes, within Mach 0.1, from gas at rest whose total pressure
+/// where the flow leaves at supersonic speed, and a pressure that would make it leave faster than sound is not felt. What flows back in comes, within Mach 0.1, from gas at rest whose total pressure
 /// is that pressure ([`bc_inlet`]): with what is inside it would come in ever faster.
 ///
 /// **Source**: Blazek, CFD: Principles and Applications, 8.4 (its linear relations replaced by the invariants).
@@ -113,6 +167,9 @@ fn room<T: Real>(outlet: Outlet<T>, n: &[T; 3]) -> Inlet<T> {
 /// use chromaflow_flow::gas::Gas;
 /// let (n, outlet) = ([1.0, 0.0, 0.0], Outlet { pressure: 0.7, total_temperature: 1.0 });
 /// assert!((bc_outlet(Gas::AIR, &[1.0, 0.2, 0.3, 0.0, 0.75], outlet, &n)[4] - 0.7f64).abs() < 1e-15);
+/// // Against nothing: at the speed of sound.
+/// let vacuum = bc_outlet(Gas::AIR, &[1.0, 0.2, 0.0, 0.0, 0.75], Outlet { pressure: 1e-6, ..outlet }, &n);
+/// assert!((vacuum[1] - (1.4 * vacuum[4] / vacuum[0]).sqrt()).abs() < 1e-14);
 /// // Back in at Mach 20 and more: no faster than sound, and straight.
 /// let back = bc_outlet(Gas::AIR, &[1.0, -20.0, 30.0, 0.0, 0.7], outlet, &n);
 /// assert!(back[1] < 0.0 && back[1] > -1.0 && back[2] == 0.0);

@@ -408,12 +408,8 @@ impl Reader {
             self.partners(&markers, 2);
             return Ok(self.raw);
         }
-        let z = self.raw.mesh.nodes.first().map_or(0.0, |x| x[2]);
-        let extent = self.raw.mesh.nodes.iter().flatten().fold(0.0, |m: f64, c| m.max(c.abs()));
-        if self.raw.mesh.nodes.iter().any(|x| (x[2] - z).abs() > 1e-10 * extent) {
-            let what = "a surface in space, without volume elements; two-dimensional meshes must lie in a plane z = const";
-            return Err(MeshError::unsupported(path, what));
-        }
+        let corners = |nodes: &[u32; 4]| nodes[..if nodes[3] == u32::MAX { 3 } else { 4 }].to_vec();
+        self.raw.lay_flat(self.surfaces.iter().flat_map(|s| corners(&s.0)), path)?;
         let lines = std::mem::take(&mut self.lines);
         let markers = self.markers(lines.iter().map(|l| l.1));
         self.partners(&markers, 1);

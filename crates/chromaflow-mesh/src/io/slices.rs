@@ -111,8 +111,8 @@ impl Slices {
         if chromaflow::files::without_compression(path) != path {
             return Err(whole("a compressed mesh cannot"));
         }
-        if options.allow_tangled || options.drop_unused {
-            return Err(whole("a mesh with folded elements or unused nodes cannot"));
+        if options.allow_tangled || options.drop_unused || options.merge {
+            return Err(whole("a mesh with folded elements, unused nodes or nodes to be merged cannot"));
         }
         let sections = ugrid::Sections::open(path, layout)?;
         Ok(Self { path: path.to_owned(), sections, table: mapbc::find(path, options)? })

@@ -40,7 +40,7 @@ pub use pointwise::{
 
 use super::config::{Scheme, StructuredConfig};
 use super::{setup, turbulence};
-use crate::config::{Equations, Time};
+use crate::config::{Boundary, Equations, Time};
 use crate::equations::perfect_gas::{N, State};
 use crate::equations::{Equations as _, PerfectGas};
 use crate::flux::Dissipation;
@@ -147,7 +147,7 @@ impl LaxWendroffSolver {
             .iter()
             .map(|p| NodePatch {
                 name: p.name.clone(),
-                condition: config.boundaries[&p.name].condition(gas, free),
+                condition: Boundary::of_marker(&config.boundaries, &p.name, gas, &free).condition(gas, free),
                 window: p.window,
             })
             .collect();

@@ -373,26 +373,10 @@ impl Collected {
         Ok(self.raw)
     }
 
-    /// Makes elements of triangles and quadrilaterals, which must lie in a plane z = const.
+    /// Makes elements of triangles and quadrilaterals, which must lie in a plane.
     fn flatten(&mut self, path: &Path) -> Result<(), MeshError> {
-        let nodes = &self.raw.mesh.nodes;
-        let used = self.faces.iter().flat_map(|f| super::patches::corners(&f.0)).map(|&n| nodes[n as usize]);
-        let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-        for point in used {
-            for c in 0..3 {
-                low[c] = low[c].min(point[c]);
-                high[c] = high[c].max(point[c]);
-            }
-        }
-        let extent = (high[0] - low[0]).max(high[1] - low[1]);
-        if high[2] - low[2] > 1e-9 * extent {
-            let what = format!(
-                "no cell fills the volume, and triangles and quadrilaterals lie at z from {} to {}: a surface. A mesh has tetrahedra, pyramids, \
-                 prisms or hexahedra; a planar one lies in a plane z = const",
-                low[2], high[2]
-            );
-            return Err(MeshError::unsupported(path, what));
-        }
+        let used = self.faces.iter().flat_map(|f| super::patches::corners(&f.0).iter().copied());
+        self.raw.lay_flat(used, path)?;
         for (nodes, _, place) in &self.faces {
             self.raw.push_flat(super::patches::corners(nodes), *place);
         }

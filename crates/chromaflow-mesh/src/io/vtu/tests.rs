@@ -84,7 +84,7 @@ fn a_planar_mesh_comes_back_with_its_lines() {
     assert_eq!(back.markers[0].quads.len(), 6);
     // A surface in space is no mesh.
     write_surface(&path, &box_mesh([2; 3], [1.0; 3], Cells::Tets, 0.0), &[], VtuOptions::default()).unwrap();
-    assert!(said(&path).contains("at z from 0 to 1: a surface"), "{}", said(&path));
+    assert!(said(&path).contains("z from 0 to 1: a surface"), "{}", said(&path));
 }
 
 /// Two quadrilaterals, one of them cut into triangles.
