@@ -278,8 +278,18 @@ fn meshes_in_slices_are_the_same_on_any_number_of_ranks() {
             chromaflow(folder, &[&["-q", "run", "case.toml", "--ranks", "2"], more].concat());
         assert!(status == 2 && message.contains(words), "{status}: {message}");
     };
-    let pieces = ["--set", "mesh.reading=slices", "--set", "output.pieces=true"];
-    refused(&pieces, "a mesh in the format SU2 cannot be read by slices: read it whole");
+    for (format, name) in [("SU2", "cube.su2"), ("GMF", "cube.meshb"), ("Gmsh", "cube.msh")] {
+        let (status, _, message) = chromaflow(folder, &["-q", "mesh", "convert", "cube.lb8.ugrid", name]);
+        assert_eq!(status, 0, "{message}");
+        let file = format!("mesh.file={name}");
+        let other = [&exact[..], &["--set", &file]].concat();
+        if format == "Gmsh" {
+            refused(&other, "a mesh in the format Gmsh cannot be read by slices: read it whole");
+        } else {
+            run(folder, format, &[&other[..], &["--ranks", "3"]].concat());
+            assert_eq!(history(folder, format), history(folder, "one"), "{format}");
+        }
+    }
     refused(&[&sliced[..], &["--set", "output.pieces=false"]].concat(), "leaves no rank with the whole mesh");
     refused(&[&sliced[..], &["--set", "linear.precond=lines"]].concat(), "lines, which cross the mesh");
 }

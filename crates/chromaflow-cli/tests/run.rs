@@ -112,7 +112,14 @@ fn all_cases_are_well_formed() {
             count += 1;
             let case = Case::read(&path, &[], Backend::Cpu).and_then(|(source, case)| match case {
                 Case::Unstructured(case) | Case::Structured(case) => case.check(&source),
-                Case::Incompressible(case) => incompressible::check(&source, &case),
+                // This reads the grid.
+                Case::Incompressible(case) => match incompressible::check(&source, &case) {
+                    Err(missing) if missing.to_string().contains("CHROMAFLOW_DATA") => {
+                        chromaflow_testkit::skip("data", &missing.to_string());
+                        Ok(())
+                    }
+                    checked => checked,
+                },
             });
             case.unwrap_or_else(|e| panic!("{e}"));
         }

@@ -40,7 +40,7 @@ pub fn renumber(mesh: &Mesh, numbering: impl Into<Numbering>, team: &Team) -> (M
     } else {
         edges.below(nodes).graph_with(team.size())
     };
-    let lines = if lines { along_short_edges(mesh, &pattern) } else { Lines::default() };
+    let lines = if lines { along_short_edges(mesh, &pattern, team) } else { Lines::default() };
     let plan = Plan::of_lines(&pattern, &lines, &options, team)
         .expect("the pattern of a mesh is square and symmetric");
     let mut out = mesh.clone();
@@ -55,8 +55,8 @@ pub fn renumber(mesh: &Mesh, numbering: impl Into<Numbering>, team: &Team) -> (M
 }
 
 /// Lines of the rows of a pattern, whose row i is node i.
-fn along_short_edges(mesh: &Mesh, pattern: &BlockPattern) -> Lines {
-    let graph = Adjacency::of(pattern).expect("the pattern of a mesh is square");
+fn along_short_edges(mesh: &Mesh, pattern: &BlockPattern, team: &Team) -> Lines {
+    let graph = Adjacency::with_team(pattern, team).expect("the pattern of a mesh is square");
     let strength = |i: usize, j: usize| 1.0 / norm(sub(mesh.nodes[i], mesh.nodes[j]));
     Lines::of(&graph, strength, LINE_RATIO)
 }

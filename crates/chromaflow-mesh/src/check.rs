@@ -11,8 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 ///
 /// Every face of an element must belong to a second element or to one boundary face.
 pub fn check(mesh: &Mesh, places: Option<&Provenance>) -> Report {
-    let mut checker = Checker { mesh, places, report: Report::default(), threads: threads(0), judged: None };
-    checker.markers();
+    let mut checker = Checker { mesh, places, report: markers_of(mesh), threads: threads(0), judged: None };
     if checker.indices() {
         checker.volumes();
         checker.duplicates();
@@ -22,6 +21,30 @@ pub fn check(mesh: &Mesh, places: Option<&Provenance>) -> Report {
         }
     }
     checker.report
+}
+
+/// Checks markers: their names, and whether they are empty.
+pub fn check_markers<'a>(markers: impl Iterator<Item = (&'a str, bool)>) -> Report {
+    let (mut report, mut seen) = (Report::default(), Vec::new());
+    for (name, empty) in markers {
+        let mut add = |defect: Defect, what: &str| {
+            let (subject, what) = (Subject::Marker(name.to_owned()), what.to_owned());
+            report.add(defect, || Finding { defect, subject, nodes: vec![], at: None, place: None, what });
+        };
+        if empty {
+            add(Defect::EmptyMarker, "it has no faces");
+        }
+        if seen.contains(&name) {
+            add(Defect::DuplicateMarker, "an earlier marker has the same name");
+        }
+        seen.push(name);
+    }
+    report
+}
+
+/// Checks the markers of a mesh.
+pub(crate) fn markers_of(mesh: &Mesh) -> Report {
+    check_markers(mesh.markers.iter().map(|m| (&*m.name, m.triangles.is_empty() && m.quads.is_empty())))
 }
 
 /// A boundary face whose order of nodes differs from its element's.
@@ -111,48 +134,39 @@ impl Checker<'_> {
         self.report.add(defect, || Finding { defect, subject, nodes, at, place, what: what.to_owned() });
     }
 
-    pub(crate) fn markers(&mut self) {
-        let markers = &self.mesh.markers;
-        for (i, m) in markers.iter().enumerate() {
-            let mut add = |defect: Defect, what: &str| {
-                let subject = Subject::Marker(m.name.clone());
-                let what = what.to_owned();
-                self.report.add(defect, || Finding {
-                    defect,
-                    subject,
-                    nodes: vec![],
-                    at: None,
-                    place: None,
-                    what,
-                });
-            };
-            if m.triangles.is_empty() && m.quads.is_empty() {
-                add(Defect::EmptyMarker, "it has no faces");
-            }
-            if markers[..i].iter().any(|o| o.name == m.name) {
-                add(Defect::DuplicateMarker, "an earlier marker has the same name");
-            }
-        }
-    }
-
     /// Node numbers and coordinates; false if the rest cannot be looked at.
     pub(crate) fn indices(&mut self) -> bool {
         let mesh = self.mesh;
         let n = mesh.nodes.len() as u32;
         let outside = move |nodes: &[u32]| nodes.iter().copied().find(|&i| i >= n);
-        mesh.each_element(|kind, i, nodes| {
+        let twice =
+            |nodes: &[u32]| (1..nodes.len()).find(|&k| nodes[..k].contains(&nodes[k])).map(|k| nodes[k]);
+        // All threads look for anything wrong; what it is, one of them says.
+        let parts = parts(self.threads, mesh.elements());
+        let sound = par::each_part(parts, |part| {
+            let sound = |nodes: &[u32]| outside(nodes).is_none() && twice(nodes).is_none();
+            let own = &mesh.nodes[split(mesh.nodes.len(), parts, part)];
+            own.as_flattened().iter().all(|c| c.is_finite())
+                && topology::lists(mesh).into_iter().all(|(kind, list)| {
+                    let (corners, range) = (kind.nodes(), split(mesh.count(kind), parts, part));
+                    list[range.start * corners..range.end * corners].chunks_exact(corners).all(sound)
+                })
+        });
+        let sound = !sound.contains(&false);
+        let mut say = |kind: Kind, i: usize, nodes: &[u32]| {
             if let Some(bad) = outside(nodes) {
                 self.element(Defect::WrongIndex, kind, i, nodes, || {
                     format!("node {bad} of {n} (they count from 0)")
                 });
-            } else if let Some(&twice) =
-                (1..nodes.len()).find(|&k| nodes[..k].contains(&nodes[k])).map(|k| &nodes[k])
-            {
+            } else if let Some(twice) = twice(nodes) {
                 self.element(Defect::RepeatedNode, kind, i, nodes, || {
                     format!("node {twice} stands in it twice")
                 });
             }
-        });
+        };
+        if !sound {
+            mesh.each_element(&mut say);
+        }
         for face in 0..mesh.boundary_faces() {
             let (_, corners, _, nodes) = mesh.boundary_face(face);
             if let Some(bad) = outside(&nodes[..corners]) {
@@ -163,7 +177,7 @@ impl Checker<'_> {
                 );
             }
         }
-        for (i, x) in mesh.nodes.iter().enumerate() {
+        for (i, x) in mesh.nodes.iter().enumerate().filter(|_| !sound) {
             if x.iter().any(|c| !c.is_finite()) {
                 self.node(Defect::NotFinite, i, format!("coordinates {} {} {}", x[0], x[1], x[2]));
             }
@@ -216,6 +230,10 @@ impl Checker<'_> {
             k.sort_unstable();
             k
         };
+        // A sum that does not depend on their order: sets of nodes that are equal have equal ones.
+        let mixed = |n: u32| (u64::from(n) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+        let twice = |n: u32| mixed(n).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mark = |nodes: &[u32]| nodes.iter().map(|&n| twice(n)).fold(0, u64::wrapping_add);
         for (kind, list) in topology::lists(mesh) {
             // Buckets by the smallest node; within one, equal sets of nodes are neighbors after sorting.
             let (corners, count) = (kind.nodes(), mesh.count(kind));
@@ -232,14 +250,21 @@ impl Checker<'_> {
                 (mesh.nodes.len(), |part: usize, put: &mut dyn FnMut(u32)| each(part, &mut |b, _| put(b)));
             let counts = par::counts(parts, n, all);
             let order = par::collect::<AtomicU32>(parts, 0..n, &counts, each);
-            let ranges = par::balanced(parts, 0..n, &counts);
-            let starts: Vec<usize> = ranges.iter().map(|r| counts[..r.start].iter().sum()).collect();
-            let found = par::each_part(ranges.len(), |part| {
+            let ranges = par::balanced(par::pieces(parts), 0..n, &counts);
+            let starts = par::starts(&ranges, &counts);
+            let found = par::each_in_turn(parts, ranges.len(), |part| {
                 let (mut at, mut bucket, mut found) = (starts[part], Vec::new(), Vec::new());
+                let mut marks: Vec<u64> = Vec::new();
                 for b in ranges[part].clone() {
-                    bucket.clear();
                     let members = &order[at..at + counts[b]];
                     at += counts[b];
+                    marks.clear();
+                    marks.extend(members.iter().map(|&e| mark(mesh.nodes_of(kind, e as usize))));
+                    marks.sort_unstable();
+                    if marks.windows(2).all(|w| w[0] != w[1]) {
+                        continue;
+                    }
+                    bucket.clear();
                     bucket.extend(members.iter().map(|&e| (sorted(mesh.nodes_of(kind, e as usize)), e)));
                     bucket.sort_unstable();
                     found.extend(

@@ -96,16 +96,9 @@ pub(crate) fn groups(
         let entries = par::collect::<AtomicU64>(parts, first..last, &counts, |part, put| {
             each(mesh, (parts, part), |low, owner, local| put(low, u64::from(owner) << 8 | u64::from(local)));
         });
-        let ranges = par::balanced(parts, first..last, &counts);
-        let mut start = 0;
-        let starts: Vec<usize> = ranges
-            .iter()
-            .map(|range| {
-                start += counts[range.clone()].iter().sum::<usize>();
-                start - counts[range.clone()].iter().sum::<usize>()
-            })
-            .collect();
-        let found = par::each_part(ranges.len(), |part| {
+        let ranges = par::balanced(par::pieces(parts), first..last, &counts);
+        let starts = par::starts(&ranges, &counts);
+        let found = par::each_in_turn(parts, ranges.len(), |part| {
             let (mut at, mut bucket, mut found) = (starts[part], Vec::new(), Vec::new());
             for b in ranges[part].clone() {
                 bucket.clear();

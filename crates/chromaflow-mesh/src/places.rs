@@ -35,6 +35,12 @@ impl Places {
         self.runs.push(Run { first: len, place, stride: 0 });
     }
 
+    /// Adds those of another list.
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.runs.extend(other.runs.iter().map(|run| Run { first: run.first + self.len, ..*run }));
+        self.len += other.len;
+    }
+
     /// Place of the `i`-th thing.
     pub fn get(&self, i: usize) -> Option<u64> {
         let run = self.runs[..self.runs.partition_point(|r| r.first <= i)].last()?;

@@ -1,6 +1,6 @@
 //! What the readers collect, and how it becomes a mesh that keeps the conventions.
 
-use super::check::{Checker, Turned, is_flat};
+use super::check::{Checker, Turned, is_flat, markers_of};
 use super::kind::sub;
 use super::par::{self, parts, split, threads};
 use super::places::{MarkerPlaces, Provenance};
@@ -199,6 +199,42 @@ impl Raw {
         self.notes.push(format!("{merged} nodes stood at the places of others and are one with them"));
     }
 
+    /// Adds what stands behind it in a file in space, of the same markers.
+    pub(crate) fn append(&mut self, other: Self) {
+        let (m, o, p, q) = (&mut self.mesh, other.mesh, &mut self.places, other.places);
+        m.nodes.extend(o.nodes);
+        m.tets.extend(o.tets);
+        m.pyramids.extend(o.pyramids);
+        m.prisms.extend(o.prisms);
+        m.hexes.extend(o.hexes);
+        for (own, more) in m.markers.iter_mut().zip(o.markers) {
+            own.triangles.extend(more.triangles);
+            own.quads.extend(more.quads);
+        }
+        p.nodes.append(&q.nodes);
+        p.elements.iter_mut().zip(&q.elements).for_each(|(own, more)| own.append(more));
+        for (own, more) in p.markers.iter_mut().zip(q.markers) {
+            own.triangles.append(&more.triangles);
+            own.quads.append(&more.quads);
+        }
+    }
+
+    /// Forgets all but one of everything, and what notes say.
+    pub(crate) fn forget(&mut self) {
+        let m = &mut self.mesh;
+        m.nodes.clear();
+        m.tets.truncate(1);
+        m.pyramids.truncate(1);
+        m.prisms.truncate(1);
+        m.hexes.truncate(1);
+        for marker in &mut m.markers {
+            marker.triangles.truncate(1);
+            marker.quads.truncate(1);
+        }
+        let markers = vec![MarkerPlaces::default(); m.markers.len()];
+        self.places = Provenance { markers, ..Provenance::default() };
+    }
+
     /// Makes the mesh: third dimension, orientation, checks.
     pub(crate) fn finish(
         mut self,
@@ -220,7 +256,6 @@ impl Raw {
             }
             extrude(&mut self.mesh, &flat, depth);
         }
-        let mut report = Report::default();
         if self.mesh.elements() == 0 {
             return Err(MeshError::unsupported(
                 path,
@@ -230,7 +265,7 @@ impl Raw {
         let mut checker = Checker {
             mesh: &self.mesh,
             places: Some(&self.places),
-            report: std::mem::take(&mut report),
+            report: Report::default(),
             threads,
             judged: None,
         };
@@ -245,9 +280,9 @@ impl Raw {
         }
         let mut flipped = Flipped::default();
         orient_elements(&mut self.mesh, &mut flipped, threads);
+        let mut report = markers_of(&self.mesh);
         let mut checker =
             Checker { judged: None, mesh: &self.mesh, places: Some(&self.places), report, threads };
-        checker.markers();
         checker.volumes();
         checker.duplicates();
         let pass = checker.faces();

@@ -120,8 +120,8 @@ pub enum Reading {
     Auto,
     /// The first rank reads it whole and cuts it along its graph.
     Whole,
-    /// Each rank reads its slices, and parts are pieces of a curve of Hilbert: no rank holds the whole. Of UGRID's binary files; fields are
-    /// written in pieces.
+    /// Each rank reads its slices, and parts are pieces of a curve of Hilbert: no rank holds the whole. Of binary UGRID and GMF files
+    /// and SU2's texts; fields are written in pieces.
     Slices,
 }
 

@@ -85,7 +85,8 @@ impl StructuredSolver {
         let of = |(b, m): (usize, Metrics)| block_of(&grid, part.number(b), m, free, unsteady);
         let mut blocks: Vec<BlockState> = metrics.into_iter().enumerate().map(of).collect();
         let condition = |name: &String| {
-            let mut condition = Boundary::of_marker(&config.boundaries, name, gas, &free).condition(gas, free);
+            let mut condition =
+                Boundary::of_marker(&config.boundaries, name, gas, &free).condition(gas, free);
             condition.mass_flow *= depth;
             condition
         };

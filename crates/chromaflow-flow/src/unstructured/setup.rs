@@ -182,7 +182,8 @@ fn conditions_of(
     depth: f64,
 ) -> Vec<Condition<f64>> {
     let of = |patch: &Patch| {
-        let mut condition = Boundary::of_marker(&config.boundaries, &patch.name, gas, &free).condition(gas, free);
+        let mut condition =
+            Boundary::of_marker(&config.boundaries, &patch.name, gas, &free).condition(gas, free);
         condition.mass_flow *= depth;
         condition.cutoff_mach = config.cutoff_mach();
         condition

@@ -15,7 +15,7 @@ mod vtu;
 mod write;
 
 pub use gmf_write::write_solb;
-pub use slices::{Counts, Names, Slice, SliceFace, Slices, mend, range_of, reader_of};
+pub use slices::{Counts, Names, Slice, SliceFace, Slices, Survey, mend, range_of, reader_of};
 pub use ugrid::Layout;
 pub use write::{write, write_as};
 
@@ -132,7 +132,7 @@ fn read_blocks(path: &Path) -> Result<Mesh, MeshError> {
 pub fn load(path: &Path, options: &ReadOptions) -> Result<Loaded, MeshError> {
     let format = options.format.map_or_else(|| Format::of(path), Ok)?;
     let raw = match format {
-        Format::Su2 => su2::read(path)?,
+        Format::Su2 => su2::read(path, crate::par::threads(options.threads))?,
         Format::Ugrid => ugrid::read_text(path, options)?,
         Format::UgridBinary(layout) => ugrid::read_binary(path, layout, options)?,
         Format::Gmf => gmf::read(path, options)?,

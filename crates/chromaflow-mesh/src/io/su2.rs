@@ -5,9 +5,12 @@
 //! older files have a second number after `NPOIN=`, `SEND_TO=` lines and `SEND_RECEIVE` markers (skipped), and blocks of
 //! free-form deformation after the mesh (skipped).
 
+use super::slices::su2::{Sections, Thing, survey};
+use crate::par;
 use crate::parse::text::{Lines, Words, natural, show, trim};
 use crate::raw::{Flat, Raw};
 use crate::{Kind, MeshError};
+use chromaflow::files;
 use std::path::Path;
 
 /// Things reserved before any of them arrived.
@@ -25,12 +28,60 @@ struct Reader {
     /// A marker waits for its `MARKER_ELEMS=`: its name.
     tag: Option<String>,
     unknown: Vec<String>,
+    /// Only what is wrong is asked for.
+    forgets: bool,
 }
 
-/// Reads a file.
-pub(super) fn read(path: &Path) -> Result<Raw, MeshError> {
+/// Bytes of a file for which a thread is started. Few in tests, whose files are small.
+const FEW: u64 = if cfg!(test) { 1 << 11 } else { 1 << 20 };
+
+/// Reads a file on so many threads.
+pub(super) fn read(path: &Path, threads: usize) -> Result<Raw, MeshError> {
+    let plain = files::without_compression(path) == path;
+    let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
+    let parts = threads.min((bytes / FEW) as usize);
+    let found = if plain && parts > 1 { by_slices(path, parts) } else { None };
+    // What is wrong, and what is left out, is said by one thread.
+    found.map_or_else(|| read_by(path, Reader::default()), Ok)
+}
+
+/// The same by slices, each on a thread; none where it is not an ordinary mesh in space.
+fn by_slices(path: &Path, parts: usize) -> Option<Raw> {
+    let seen: Result<Vec<_>, _> =
+        par::each_part(parts, |part| survey(path, part, parts)).into_iter().collect();
+    let (sections, dimension) = Sections::laid_out(path, &seen.ok()?.concat())?;
+    if dimension != 3 || sections.left_out {
+        return None;
+    }
+    let read = par::each_part(parts, |part| {
+        let mut raw = Raw::default();
+        for name in sections.markers() {
+            raw.marker(name.clone(), None);
+        }
+        let found = sections.each(part, parts, |thing, line| match thing {
+            Thing::Node(x) => {
+                raw.mesh.nodes.push(x);
+                raw.places.nodes.push(line);
+            }
+            Thing::Element(kind, nodes) => raw.push(kind, nodes, line),
+            Thing::Face(marker, nodes) => raw.face(marker, nodes, line),
+        });
+        found.ok().map(|()| raw)
+    });
+    let mut read = read.into_iter().collect::<Option<Vec<_>>>()?.into_iter();
+    let mut all = read.next()?;
+    read.for_each(|part| all.append(part));
+    Some(all)
+}
+
+/// What is wrong with a file, which is read without being kept.
+pub(super) fn error_of(path: &Path) -> MeshError {
+    let found = read_by(path, Reader { forgets: true, ..Reader::default() });
+    found.err().unwrap_or_else(|| MeshError::unsupported(path, "the file changes while it is read"))
+}
+
+fn read_by(path: &Path, mut reader: Reader) -> Result<Raw, MeshError> {
     let mut lines = Lines::open(path)?;
-    let mut reader = Reader::default();
     let mut skipping = false;
     while lines.advance()? {
         let text = content(&lines);
@@ -47,23 +98,52 @@ pub(super) fn read(path: &Path) -> Result<Raw, MeshError> {
 }
 
 /// The line without its comment.
-fn content(lines: &Lines) -> &[u8] {
+pub(super) fn content(lines: &Lines) -> &[u8] {
     let text = lines.text();
     trim(text.split(|&b| b == b'%').next().unwrap_or_default())
 }
 
-fn key(text: &[u8]) -> Option<(String, String)> {
+pub(super) fn key(text: &[u8]) -> Option<(String, String)> {
     let at = text.iter().position(|&b| b == b'=')?;
     let key = String::from_utf8_lossy(trim(&text[..at])).to_ascii_uppercase();
     Some((key, String::from_utf8_lossy(trim(&text[at + 1..])).into_owned()))
 }
 
+/// The number behind a key.
+pub(super) fn count(value: &str) -> Option<u64> {
+    natural(value.split([' ', '\t', ',']).next().unwrap_or_default().as_bytes())
+}
+
+/// The type of element that has a number of VTK's.
+pub(super) fn volume(number: u64) -> Option<Kind> {
+    match number {
+        10 => Some(Kind::Tetrahedron),
+        12 => Some(Kind::Hexahedron),
+        13 => Some(Kind::Prism),
+        14 => Some(Kind::Pyramid),
+        _ => None,
+    }
+}
+
+/// A node's coordinates. Without a third number this is of a mesh whose NDIME= comes later, or a mistake: see [`Reader::finish`].
+pub(super) fn point(words: &mut Words, flat: bool) -> Result<[f64; 3], String> {
+    let mut node = [words.real("x")?, words.real("y")?, 0.0];
+    if !flat {
+        node[2] = if words.clone().next().is_some() { words.real("z")? } else { f64::NAN };
+    }
+    Ok(node)
+}
+
+/// Node numbers of a line.
+pub(super) fn list(words: &mut Words, list: &mut [u32]) -> Result<(), String> {
+    list.iter_mut().try_for_each(|slot| words.index("a node").map(|n| *slot = n))
+}
+
 impl Reader {
     /// Handles one key with its block; true when lines of data that follow belong to something skipped.
     fn key(&mut self, lines: &mut Lines, path: &Path, key: &str, value: &str) -> Result<bool, MeshError> {
-        let first = value.split([' ', '\t', ',']).next().unwrap_or_default();
         let number = || {
-            natural(first.as_bytes()).ok_or_else(|| {
+            count(value).ok_or_else(|| {
                 lines.error(format!("{key}= must be followed by a natural number, found {value:?}"))
             })
         };
@@ -101,13 +181,9 @@ impl Reader {
                 self.raw.mesh.nodes.reserve(n.min(AT_FIRST) as usize);
                 let flat = self.dimension == Some(2);
                 block(lines, n, "NPOIN", |words, line| {
-                    let mut node = [words.real("x")?, words.real("y")?, 0.0];
-                    if !flat {
-                        // Without a third number this is a mesh whose NDIME= comes later, or a mistake: see `finish`.
-                        node[2] = if words.clone().next().is_some() { words.real("z")? } else { f64::NAN };
-                    }
-                    self.raw.mesh.nodes.push(node);
+                    self.raw.mesh.nodes.push(point(words, flat)?);
                     self.raw.places.nodes.push(line);
+                    self.forget(line);
                     Ok(())
                 })?;
             }
@@ -154,34 +230,40 @@ impl Reader {
     }
 
     fn element(&mut self, words: &mut Words, line: u64) -> Result<(), String> {
-        let kind = match words.natural("the element's type")? {
-            5 => {
+        let number = words.natural("the element's type")?;
+        match (number, volume(number)) {
+            (5, _) => {
                 self.flat.triangles.push(nodes(words)?);
                 self.raw.places.elements[Kind::Prism as usize].push(line);
-                return Ok(());
             }
-            9 => {
+            (9, _) => {
                 self.flat.quads.push(nodes(words)?);
                 self.raw.places.elements[Kind::Hexahedron as usize].push(line);
-                return Ok(());
             }
-            10 => Kind::Tetrahedron,
-            12 => Kind::Hexahedron,
-            13 => Kind::Prism,
-            14 => Kind::Pyramid,
-            other => {
+            (_, Some(kind)) => {
+                let mut all = [0; 8];
+                list(words, &mut all[..kind.nodes()])?;
+                self.raw.push(kind, &all[..kind.nodes()], line);
+            }
+            (other, None) => {
                 return Err(format!(
                     "element type {other}: only triangles (5), quadrilaterals (9), tetrahedra (10), hexahedra (12), \
                      prisms (13) and pyramids (14), of first order"
                 ));
             }
-        };
-        let mut list = [0; 8];
-        for slot in &mut list[..kind.nodes()] {
-            *slot = words.index("a node")?;
         }
-        self.raw.push(kind, &list[..kind.nodes()], line);
+        self.forget(line);
         Ok(())
+    }
+
+    /// Every so many lines, where nothing is kept: all but what says of what dimension things are.
+    fn forget(&mut self, line: u64) {
+        if self.forgets && line.is_multiple_of(AT_FIRST) {
+            self.raw.forget();
+            self.flat.triangles.truncate(1);
+            self.flat.quads.truncate(1);
+            self.flat.edges.iter_mut().for_each(|edges| edges.truncate(1));
+        }
     }
 
     fn marker(&mut self, lines: &mut Lines, tag: String, n: u64) -> Result<(), MeshError> {
@@ -205,6 +287,7 @@ impl Reader {
                     ));
                 }
             }
+            self.forget(line);
             Ok(())
         })
     }
@@ -249,11 +332,9 @@ impl Reader {
 }
 
 fn nodes<const N: usize>(words: &mut Words) -> Result<[u32; N], String> {
-    let mut list = [0; N];
-    for slot in &mut list {
-        *slot = words.index("a node")?;
-    }
-    Ok(list)
+    let mut all = [0; N];
+    list(words, &mut all)?;
+    Ok(all)
 }
 
 /// Reads the `n` lines of data of a block.

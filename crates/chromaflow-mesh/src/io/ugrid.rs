@@ -7,8 +7,8 @@
 //! hexahedra is optional and not read. **Source**: UG_IO documentation, "3D grid file type UGRID".
 
 use super::patches::{NumberedFace, gather};
-use super::slices::{Counts, Slice, SliceFace, range_of};
-use crate::parse::binary::{Bytes, int, node, real};
+use super::slices::{Counts, Records, Table, nodes_of, point};
+use crate::parse::binary::{Bytes, int, node};
 use crate::parse::text::{Lines, Words};
 use crate::raw::Raw;
 use crate::{Kind, MeshError, ReadOptions};
@@ -163,181 +163,93 @@ impl Tokens {
     }
 }
 
-/// Where everything stands in a binary file.
-#[derive(Clone, Debug)]
-pub(super) struct Sections {
-    layout: Layout,
-    pub(super) counts: Counts,
-    /// Where the coordinates begin.
-    head: u64,
-}
-
 /// What a section is called where a file ends inside it.
 const SECTIONS: [&str; 4] =
     ["the coordinates", "the boundary faces", "the patches of the boundary faces", "the elements"];
 
-impl Sections {
-    /// Reads the counts, at the beginning of a file.
-    fn read(bytes: &mut Bytes, layout: Layout) -> Result<Self, MeshError> {
-        let mark =
-            |bytes: &mut Bytes| if layout.records { bytes.int(4, "a record mark").map(drop) } else { Ok(()) };
-        mark(bytes)?;
-        let mut count = [0; 7];
-        for slot in &mut count {
-            let n = bytes.int(layout.int.into(), "the counts")?;
-            *slot = usize::try_from(n).ok().filter(|&n| n < u32::MAX as usize).ok_or_else(|| {
-                bytes.error(format!(
-                    "a count of {n}: is the byte order or the size of integers what the name tells?"
-                ))
-            })?;
+/// Reads the counts, at the beginning of a binary file.
+fn counts(bytes: &mut Bytes, layout: Layout) -> Result<Counts, MeshError> {
+    let mark =
+        |bytes: &mut Bytes| if layout.records { bytes.int(4, "a record mark").map(drop) } else { Ok(()) };
+    mark(bytes)?;
+    let mut count = [0; 7];
+    for slot in &mut count {
+        let n = bytes.int(layout.int.into(), "the counts")?;
+        *slot = usize::try_from(n).ok().filter(|&n| n < u32::MAX as usize).ok_or_else(|| {
+            bytes.error(format!(
+                "a count of {n}: is the byte order or the size of integers what the name tells?"
+            ))
+        })?;
+    }
+    mark(bytes)?;
+    mark(bytes)?;
+    let [nodes, triangles, quads, elements @ ..] = count;
+    Ok(Counts { nodes, faces: [triangles, quads], elements })
+}
+
+/// Where everything stands in a binary file that is as long as it must be.
+pub(super) fn records(path: &Path, layout: Layout) -> Result<Records, MeshError> {
+    let mut bytes = Bytes::open(path, layout.big)?;
+    let counts = counts(&mut bytes, layout)?;
+    let length = std::fs::metadata(path).map_err(|e| FileError::new("cannot read", path, e))?.len();
+    let (width, real, mut at) = (usize::from(layout.int), usize::from(layout.real), bytes.offset);
+    let mut table = |what: &'static str, size: usize, count: usize| {
+        let mut table = Table::new(what, size);
+        table.add(at, count);
+        at += (size * count) as u64;
+        if length < at {
+            return Err(bytes.error_at(length, format!("the file ends inside {what}: it is cut short")));
         }
-        mark(bytes)?;
-        mark(bytes)?;
-        let [nodes, triangles, quads, elements @ ..] = count;
-        Ok(Self { layout, counts: Counts { nodes, faces: [triangles, quads], elements }, head: bytes.offset })
-    }
-
-    /// Of a file that is as long as it must be.
-    pub(super) fn open(path: &Path, layout: Layout) -> Result<Self, MeshError> {
-        let mut bytes = Bytes::open(path, layout.big)?;
-        let sections = Self::read(&mut bytes, layout)?;
-        let length = std::fs::metadata(path).map_err(|e| FileError::new("cannot read", path, e))?.len();
-        let ends = [
-            sections.face(0),
-            sections.patch(0),
-            sections.element(Kind::Tetrahedron, 0),
-            sections.element(Kind::Hexahedron, sections.counts.elements[3]),
-        ];
-        match ends.iter().zip(SECTIONS).find(|(end, _)| length < **end) {
-            Some((_, what)) => {
-                Err(bytes.error_at(length, format!("the file ends inside {what}: it is cut short")))
-            }
-            None => Ok(sections),
-        }
-    }
-
-    /// Where a node stands.
-    pub(super) fn node(&self, number: usize) -> u64 {
-        self.head + 3 * u64::from(self.layout.real) * number as u64
-    }
-
-    /// Where a boundary face stands, triangles first.
-    pub(super) fn face(&self, number: usize) -> u64 {
-        let quads = number.saturating_sub(self.counts.faces[0]);
-        self.node(self.counts.nodes) + self.ints(3 * (number - quads) + 4 * quads)
-    }
-
-    fn patch(&self, face: usize) -> u64 {
-        self.face(self.counts.faces.iter().sum()) + self.ints(face)
-    }
-
-    /// Where an element stands, by its number within its type.
-    pub(super) fn element(&self, kind: Kind, number: usize) -> u64 {
-        let before = KINDS.into_iter().zip(self.counts.elements).take_while(|(other, _)| *other != kind);
-        let before: usize = before.map(|(other, count)| other.nodes() * count).sum();
-        self.patch(self.counts.faces.iter().sum()) + self.ints(before + kind.nodes() * number)
-    }
-
-    fn ints(&self, count: usize) -> u64 {
-        u64::from(self.layout.int) * count as u64
-    }
-
-    /// Reads one reader's ranges.
-    pub(super) fn slice(&self, path: &Path, part: usize, parts: usize) -> Result<Slice, MeshError> {
-        let Counts { nodes, faces, elements } = self.counts;
-        let of_nodes = range_of(nodes, parts, part);
-        let mut slice = Slice { first_node: of_nodes.start, ..Slice::default() };
-        let mut bytes = Bytes::open_at(path, self.layout.big, self.node(of_nodes.start))?;
-        self.coordinates(&mut bytes, of_nodes.len(), |x, _| slice.nodes.push(x))?;
-        for (shape, corners) in [3, 4].into_iter().enumerate() {
-            let range = range_of(faces[shape], parts, part);
-            let first = range.start + shape * faces[0];
-            let (from, mut number) = (slice.faces.len(), first as u32);
-            bytes = Bytes::open_at(path, self.layout.big, self.face(first))?;
-            self.lists(&mut bytes, range.len(), corners, SECTIONS[1], |nodes, _| {
-                let last = nodes.get(3).copied().unwrap_or(u32::MAX);
-                let nodes = [nodes[0], nodes[1], nodes[2], last];
-                slice.faces.push(SliceFace { nodes, patch: 0, number });
-                number += 1;
-            })?;
-            let mut own = slice.faces[from..].iter_mut();
-            bytes = Bytes::open_at(path, self.layout.big, self.patch(first))?;
-            self.patches(&mut bytes, range.len(), |patch| {
-                own.next().expect("as many as faces").patch = patch;
-            })?;
-        }
-        for (k, kind) in KINDS.into_iter().enumerate() {
-            let range = range_of(elements[k], parts, part);
-            slice.first[k] = range.start;
-            bytes = Bytes::open_at(path, self.layout.big, self.element(kind, range.start))?;
-            self.lists(&mut bytes, range.len(), kind.nodes(), SECTIONS[3], |nodes, _| {
-                if kind == Kind::Pyramid {
-                    slice.elements[k].extend(PYRAMID.map(|i| nodes[i]));
-                } else {
-                    slice.elements[k].extend(nodes);
-                }
-            })?;
-        }
-        Ok(slice)
-    }
-
-    fn coordinates(
-        &self,
-        bytes: &mut Bytes,
-        count: usize,
-        mut take: impl FnMut([f64; 3], u64),
-    ) -> Result<(), MeshError> {
-        let (rb, big) = (usize::from(self.layout.real), self.layout.big);
-        bytes.records(count as u64, 3 * rb, SECTIONS[0], |place, b| {
-            take(std::array::from_fn(|i| real(&b[i * rb..(i + 1) * rb], big)), place);
-            Ok(())
-        })
-    }
-
-    /// Nodes of faces or elements.
-    fn lists(
-        &self,
-        bytes: &mut Bytes,
-        count: usize,
-        corners: usize,
-        what: &str,
-        mut take: impl FnMut(&[u32], u64),
-    ) -> Result<(), MeshError> {
-        let (ib, big, mut list) = (usize::from(self.layout.int), self.layout.big, [0; 8]);
-        bytes.records(count as u64, corners * ib, what, |place, b| {
-            for (slot, b) in list.iter_mut().zip(b.chunks_exact(ib)) {
-                *slot = node(int(b, big))?;
-            }
-            take(&list[..corners], place);
-            Ok(())
-        })
-    }
-
-    fn patches(&self, bytes: &mut Bytes, count: usize, mut take: impl FnMut(i64)) -> Result<(), MeshError> {
-        let big = self.layout.big;
-        bytes.records(count as u64, self.layout.int.into(), SECTIONS[2], |_, b| {
-            take(int(b, big));
-            Ok(())
-        })
-    }
+        Ok(table)
+    };
+    let [coordinates, faces, patches, elements] = SECTIONS;
+    let [triangles, quads] = counts.faces;
+    let [tets, pyramids, prisms, hexes] = counts.elements;
+    Ok(Records {
+        path: path.to_owned(),
+        big: layout.big,
+        width,
+        real,
+        nodes: table(coordinates, 3 * real, counts.nodes)?,
+        faces: [table(faces, 3 * width, triangles)?, table(faces, 4 * width, quads)?],
+        patches: Some([table(patches, width, triangles)?, table(patches, width, quads)?]),
+        elements: [
+            table(elements, 4 * width, tets)?,
+            table(elements, 5 * width, pyramids)?,
+            table(elements, 6 * width, prisms)?,
+            table(elements, 8 * width, hexes)?,
+        ],
+        pyramid: PYRAMID,
+    })
 }
 
 /// Reads a binary file.
 pub(super) fn read_binary(path: &Path, layout: Layout, options: &ReadOptions) -> Result<Raw, MeshError> {
     let mut bytes = Bytes::open(path, layout.big)?;
-    let sections = Sections::read(&mut bytes, layout)?;
-    let Counts { nodes, faces: [triangles, quads], elements } = sections.counts;
-    let mut all = Collector::new(true);
-    sections.coordinates(&mut bytes, nodes, |x, place| all.node(x, place))?;
+    let Counts { nodes, faces: [triangles, quads], elements } = counts(&mut bytes, layout)?;
+    let (width, real, big) = (usize::from(layout.int), usize::from(layout.real), layout.big);
+    let (mut all, mut list) = (Collector::new(true), [0; 8]);
+    bytes.records(nodes as u64, 3 * real, SECTIONS[0], |place, record| {
+        all.node(point(record, real, big), place);
+        Ok(())
+    })?;
     for (n, corners) in [(triangles, 3), (quads, 4)] {
-        sections.lists(&mut bytes, n, corners, SECTIONS[1], |nodes, place| all.face(nodes, place))?;
+        bytes.records(n as u64, corners * width, SECTIONS[1], |place, record| {
+            nodes_of(record, width, big, &mut list[..corners])?;
+            all.face(&list[..corners], place);
+            Ok(())
+        })?;
     }
     let mut faces = all.faces.iter_mut();
-    sections
-        .patches(&mut bytes, triangles + quads, |patch| faces.next().expect("as many as faces").1 = patch)?;
+    bytes.records((triangles + quads) as u64, width, SECTIONS[2], |_, record| {
+        faces.next().expect("as many as faces").1 = int(record, big);
+        Ok(())
+    })?;
     for (kind, n) in KINDS.into_iter().zip(elements) {
-        sections.lists(&mut bytes, n, kind.nodes(), SECTIONS[3], |nodes, place| {
-            all.element(kind, nodes, place);
+        bytes.records(n as u64, kind.nodes() * width, SECTIONS[3], |place, record| {
+            nodes_of(record, width, big, &mut list[..kind.nodes()])?;
+            all.element(kind, &list[..kind.nodes()], place);
+            Ok(())
         })?;
     }
     gather(&mut all.raw, &all.faces, path, options)?;

@@ -37,6 +37,26 @@ pub(crate) fn each_part<R: Send>(parts: usize, f: impl Fn(usize) -> R + Sync) ->
     })
 }
 
+/// Pieces of a work for each thread, which takes one after another: they cost more or less.
+const PIECES: usize = 8;
+
+/// As many pieces of a work as keep so many parts busy to the end.
+pub(crate) fn pieces(parts: usize) -> usize {
+    if parts == 1 { 1 } else { PIECES * parts }
+}
+
+/// `f(piece)` of each piece of a work, on so many threads; the results in their order.
+pub(crate) fn each_in_turn<R: Send>(parts: usize, pieces: usize, f: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let found = each_part(parts, |_| {
+        let own = std::iter::from_fn(|| Some(next.fetch_add(1, Relaxed)).filter(|&piece| piece < pieces));
+        own.map(|piece| (piece, f(piece))).collect::<Vec<_>>()
+    });
+    let mut found: Vec<_> = found.into_iter().flatten().collect();
+    found.sort_unstable_by_key(|(piece, _)| *piece);
+    found.into_iter().map(|(_, result)| result).collect()
+}
+
 /// `f(part, first, values)` of each part with its own piece of `values`, cut where `ends` says.
 pub(crate) fn each_piece<T: Send, R: Send>(
     values: &mut [T],
@@ -156,6 +176,17 @@ pub(crate) fn balanced(parts: usize, range: Range<usize>, counts: &[usize]) -> V
     ranges
 }
 
+/// Where the items of each of such ranges begin.
+pub(crate) fn starts(ranges: &[Range<usize>], counts: &[usize]) -> Vec<usize> {
+    let mut sum = 0;
+    let start = |range: &Range<usize>| {
+        let own: usize = counts[range.clone()].iter().sum();
+        sum += own;
+        sum - own
+    };
+    ranges.iter().map(start).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,5 +229,9 @@ mod tests {
         });
         assert_eq!((firsts, values), (vec![0, 3, 3], vec![1, 1, 1, 3, 3, 3, 3, 3, 3, 3]));
         assert_eq!(each_part(4, |part| part * part), [0, 1, 4, 9]);
+        for parts in [1, 3] {
+            let squares: Vec<usize> = (0..pieces(parts)).map(|i| i * i).collect();
+            assert_eq!(each_in_turn(parts, pieces(parts), |i| i * i), squares);
+        }
     }
 }

@@ -16,18 +16,26 @@ pub(crate) struct Bytes {
     /// Bytes read so far.
     pub(crate) offset: u64,
     pub(crate) big: bool,
+    /// Bytes of a file in which what is passed over is not read.
+    length: Option<u64>,
 }
 
 impl Bytes {
     pub(crate) fn open(path: &Path, big: bool) -> Result<Self, MeshError> {
-        Ok(Self { input: files::open(path)?, path: path.to_owned(), offset: 0, big })
+        Ok(Self { input: files::open(path)?, path: path.to_owned(), offset: 0, big, length: None })
+    }
+
+    /// An uncompressed file in which what is passed over is not read.
+    pub(crate) fn jumping(path: &Path) -> Result<Self, MeshError> {
+        let length = std::fs::metadata(path).map_err(|e| FileError::new("cannot open", path, e))?.len();
+        Ok(Self { length: Some(length), ..Self::open_at(path, false, 0)? })
     }
 
     /// An uncompressed file from a place on.
     pub(crate) fn open_at(path: &Path, big: bool, offset: u64) -> Result<Self, MeshError> {
         let opened = File::open(path).and_then(|mut file| file.seek(SeekFrom::Start(offset)).map(|_| file));
         let file = opened.map_err(|e| FileError::new("cannot open", path, e))?;
-        Ok(Self { input: Box::new(file), path: path.to_owned(), offset, big })
+        Ok(Self { input: Box::new(file), path: path.to_owned(), offset, big, length: None })
     }
 
     /// Fills `into`; `what` is for the message.
@@ -37,7 +45,7 @@ impl Bytes {
             match self.input.read(&mut into[have..]) {
                 Ok(0) => {
                     self.offset += have as u64;
-                    return Err(self.error(format!("the file ends inside {what}: it is cut short")));
+                    return Err(self.cut(what));
                 }
                 Ok(n) => have += n,
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
@@ -58,6 +66,12 @@ impl Bytes {
 
     /// Passes over `n` bytes.
     pub(crate) fn skip(&mut self, mut n: u64, what: &str) -> Result<(), MeshError> {
+        if let Some(length) = self.length {
+            let to = self.offset.saturating_add(n);
+            self.offset = to.min(length);
+            self.input = Self::open_at(&self.path, self.big, self.offset)?.input;
+            return if to > length { Err(self.cut(what)) } else { Ok(()) };
+        }
         let mut trash = vec![0; CHUNK];
         while n > 0 {
             let part = n.min(CHUNK as u64) as usize;
@@ -96,6 +110,10 @@ impl Bytes {
         let mut b = [0; 8];
         self.fill(&mut b[..width], what)?;
         Ok(int(&b[..width], self.big))
+    }
+
+    fn cut(&self, what: &str) -> MeshError {
+        self.error(format!("the file ends inside {what}: it is cut short"))
     }
 
     pub(crate) fn error(&self, what: impl Into<String>) -> MeshError {

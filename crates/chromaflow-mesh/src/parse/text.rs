@@ -2,7 +2,8 @@
 
 use crate::{MeshError, Place};
 use chromaflow::files::{self, FileError};
-use std::io::Read;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// The longest line that is accepted: longer ones are no text.
@@ -16,22 +17,36 @@ pub(crate) struct Lines {
     start: usize,
     end: usize,
     filled: usize,
+    /// Lines that were passed over.
+    before: u64,
     number: u64,
     at_end: bool,
 }
 
 impl Lines {
     pub(crate) fn open(path: &Path) -> Result<Self, MeshError> {
-        Ok(Self {
-            input: files::open(path)?,
+        Ok(Self::of(files::open(path)?, path))
+    }
+
+    /// An uncompressed file from a place on, behind so many lines.
+    pub(crate) fn open_at(path: &Path, place: u64, lines: u64) -> Result<Self, MeshError> {
+        let opened = File::open(path).and_then(|mut file| file.seek(SeekFrom::Start(place)).map(|_| file));
+        let file = opened.map_err(|e| FileError::new("cannot open", path, e))?;
+        Ok(Self { before: lines, ..Self::of(Box::new(file), path) })
+    }
+
+    fn of(input: Box<dyn Read>, path: &Path) -> Self {
+        Self {
+            input,
             path: path.to_owned(),
             buffer: vec![0; 1 << 18],
             start: 0,
             end: 0,
             filled: 0,
+            before: 0,
             number: 0,
             at_end: false,
-        })
+        }
     }
 
     /// Moves on to the next line; false at the end of the file.
@@ -56,7 +71,7 @@ impl Lines {
             from = 0;
             if self.filled == self.buffer.len() {
                 if self.filled >= LONGEST {
-                    return Err(self.error_at(self.number + 1, "this line is endless: not a text file?"));
+                    return Err(self.error_at(self.number() + 1, "this line is endless: not a text file?"));
                 }
                 self.buffer.resize(2 * self.filled, 0);
             }
@@ -76,12 +91,12 @@ impl Lines {
 
     /// Number of the line, from 1.
     pub(crate) fn number(&self) -> u64 {
-        self.number
+        self.before + self.number
     }
 
     /// An error at this line.
     pub(crate) fn error(&self, what: impl Into<String>) -> MeshError {
-        self.error_at(self.number, what)
+        self.error_at(self.number(), what)
     }
 
     fn error_at(&self, line: u64, what: impl Into<String>) -> MeshError {

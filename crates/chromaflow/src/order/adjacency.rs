@@ -3,6 +3,9 @@
 use super::Permutation;
 use crate::BlockPattern;
 use crate::sparse::ShapeError;
+use chromaflow_device::{Team, split};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Which rows are coupled: rows i and j are neighbors when block (i, j) or block (j, i) is stored. No row is its own
 /// neighbor, and neighbors ascend.
@@ -28,10 +31,47 @@ impl Adjacency {
     /// # Errors
     /// [`ShapeError::NotSquare`].
     pub fn of(pattern: &BlockPattern) -> Result<Self, ShapeError> {
+        Self::with_team(pattern, &Team::new(1))
+    }
+
+    /// The same on all members of a team, where the pattern is symmetric.
+    ///
+    /// # Errors
+    /// As [`Adjacency::of`].
+    pub fn with_team(pattern: &BlockPattern, team: &Team) -> Result<Self, ShapeError> {
         let rows = pattern.rows();
         if rows != pattern.cols() {
             return Err(ShapeError::NotSquare { rows, cols: pattern.cols() });
         }
+        if team.size() == 1 {
+            return Ok(Self::merged(pattern));
+        }
+        let one_sided = AtomicBool::new(false);
+        team.run(|member| {
+            for row in member.share(rows) {
+                let mut others = pattern.columns(row).iter();
+                if one_sided.load(Relaxed) || others.any(|&c| pattern.find(c as usize, row).is_none()) {
+                    return one_sided.store(true, Relaxed);
+                }
+            }
+        });
+        if one_sided.into_inner() {
+            return Ok(Self::merged(pattern));
+        }
+        let others = |row: usize| pattern.columns(row).iter().filter(move |&&c| c as usize != row);
+        // The diagonal, where it is there, stands in its place.
+        let degree = |row: usize| {
+            let columns = pattern.columns(row);
+            columns.len() - usize::from(columns.binary_search(&(row as u32)).is_ok())
+        };
+        Ok(Self::filled(rows, degree, team, |row, near| {
+            near.iter_mut().zip(others(row)).for_each(|(slot, &c)| *slot = c);
+        }))
+    }
+
+    /// The union of a square pattern with its transpose, on one thread.
+    fn merged(pattern: &BlockPattern) -> Self {
+        let rows = pattern.rows();
         // The transposed pattern, its rows ascending because they are filled by ascending columns.
         let mut start = vec![0_usize; rows + 1];
         for &c in pattern.col_idx() {
@@ -48,9 +88,7 @@ impl Adjacency {
                 next[c as usize] += 1;
             }
         }
-        let mut ptr = Vec::with_capacity(rows + 1);
-        let mut idx = Vec::with_capacity(pattern.nnzb());
-        ptr.push(0);
+        let (mut ptr, mut idx) = (vec![0], Vec::with_capacity(pattern.nnzb()));
         for row in 0..rows {
             let (a, b) = (pattern.columns(row), &transposed[start[row]..start[row + 1]]);
             if a == b {
@@ -68,7 +106,36 @@ impl Adjacency {
             }
             ptr.push(idx.len());
         }
-        Ok(Self { ptr, idx })
+        Self { ptr, idx }
+    }
+
+    /// A graph of so many rows with so many neighbors each, which the members of a team fill in.
+    fn filled(
+        rows: usize,
+        degree: impl Fn(usize) -> usize,
+        team: &Team,
+        fill: impl Fn(usize, &mut [u32]) + Sync,
+    ) -> Self {
+        let mut ptr = Vec::with_capacity(rows + 1);
+        ptr.push(0);
+        (0..rows).for_each(|row| ptr.push(ptr[row] + degree(row)));
+        let mut idx = vec![0_u32; ptr[rows]];
+        let mut rest = &mut idx[..];
+        let part = |member: usize| {
+            let rows = split(rows, team.size(), member);
+            let (own, after) = std::mem::take(&mut rest).split_at_mut(ptr[rows.end] - ptr[rows.start]);
+            rest = after;
+            Mutex::new(own)
+        };
+        let parts: Vec<_> = (0..team.size()).map(part).collect();
+        team.run(|member| {
+            let mut own = parts[member.rank()].lock().expect("each member locks its own part once");
+            let range = member.share(rows);
+            let first = ptr[range.start];
+            range.for_each(|row| fill(row, &mut own[ptr[row] - first..ptr[row + 1] - first]));
+        });
+        drop(parts);
+        Self { ptr, idx }
     }
 
     /// Number of rows.
@@ -118,17 +185,27 @@ impl Adjacency {
     /// # Panics
     /// When the permutation has another length.
     pub fn permuted(&self, permutation: &Permutation) -> Self {
+        self.permuted_with(permutation, &Team::new(1))
+    }
+
+    /// The same on all members of a team.
+    ///
+    /// # Panics
+    /// As [`Adjacency::permuted`].
+    pub fn permuted_with(&self, permutation: &Permutation, team: &Team) -> Self {
         assert_eq!(self.rows(), permutation.len());
-        let mut ptr = Vec::with_capacity(self.ptr.len());
-        let mut idx = Vec::with_capacity(self.idx.len());
-        ptr.push(0);
-        for &old in permutation.old_of_new() {
-            let at = idx.len();
-            idx.extend(self.neighbors(old as usize).iter().map(|&c| permutation.new_of_old()[c as usize]));
-            idx[at..].sort_unstable();
-            ptr.push(idx.len());
-        }
-        Self { ptr, idx }
+        let old = |row: usize| permutation.old_of_new()[row] as usize;
+        Self::filled(
+            self.rows(),
+            |row| self.degree(old(row)),
+            team,
+            |row, near| {
+                for (slot, &c) in near.iter_mut().zip(self.neighbors(old(row))) {
+                    *slot = permutation.new_of_old()[c as usize];
+                }
+                near.sort_unstable();
+            },
+        )
     }
 }
 

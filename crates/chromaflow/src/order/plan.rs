@@ -1,9 +1,8 @@
 //! From a pattern to the order in which its rows are swept.
 
 use super::fronts::colored_fronts;
-use super::{
-    Adjacency, Coloring, Lines, Permutation, RowBatches, Spread, VertexOrder, reverse_cuthill_mckee,
-};
+use super::rcm::reverse_cuthill_mckee_with;
+use super::{Adjacency, Coloring, Lines, Permutation, RowBatches, Spread, VertexOrder};
 use crate::BlockPattern;
 use crate::sparse::{SIGMA, ShapeError, check_len, check_square};
 use chromaflow_device::Team;
@@ -66,11 +65,11 @@ impl Rcm {
     }
 
     /// The order of a graph that is reordered.
-    fn order(self, graph: &Adjacency) -> Permutation {
-        let permutation = reverse_cuthill_mckee(graph);
+    fn order(self, graph: &Adjacency, team: &Team) -> Permutation {
+        let permutation = reverse_cuthill_mckee_with(graph, team);
         match self {
             Rcm::ColoredFronts(fill) => {
-                let fronts = colored_fronts(&graph.permuted(&permutation), fill);
+                let fronts = colored_fronts(&graph.permuted_with(&permutation, team), fill);
                 permutation.then(&fronts)
             }
             Rcm::Never | Rcm::UnlessBanded | Rcm::Always => permutation,
@@ -194,7 +193,7 @@ impl Plan {
         options: &PlanOptions,
         team: &Team,
     ) -> Result<Self, ShapeError> {
-        let given = Adjacency::of(pattern)?;
+        let given = Adjacency::with_team(pattern, team)?;
         if !lines.is_empty() {
             check_len("lines", lines.rows(), given.rows(), || {
                 "those of a matrix with as many rows".to_owned()
@@ -203,8 +202,8 @@ impl Plan {
         let before = Spread::of(&given);
         let rcm = options.rcm.reorders(pattern);
         let (band, graph) = if rcm {
-            let permutation = options.rcm.order(&given);
-            let graph = given.permuted(&permutation);
+            let permutation = options.rcm.order(&given, team);
+            let graph = given.permuted_with(&permutation, team);
             (permutation, graph)
         } else {
             (Permutation::identity(given.rows()), given)
@@ -256,7 +255,7 @@ impl Order {
         }
         check_square(pattern)?;
         let permutation = if options.rcm.reorders(pattern) {
-            options.rcm.order(&Adjacency::of(pattern)?)
+            options.rcm.order(&Adjacency::with_team(pattern, team)?, team)
         } else {
             Permutation::identity(pattern.rows())
         };

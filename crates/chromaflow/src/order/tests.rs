@@ -74,6 +74,52 @@ fn cuthill_mckee_finds_the_band_of_a_shuffled_grid() {
     assert_eq!((plan.report.smallest, plan.report.largest), (120, 120));
 }
 
+/// Level by level on any number of threads it is the queue of the paper: every row's neighbors behind those of the rows before it.
+#[test]
+fn cuthill_mckee_is_that_of_one_queue_on_any_team() {
+    let n = 32;
+    let shuffle = |k: usize| (k * 9973 + 17) % (n * n * n);
+    let mut edges = Vec::new();
+    for at in 0..n * n * n {
+        for (step, side) in [(1, at % n), (n, at / n % n), (n * n, at / (n * n))] {
+            // One corner is a component of its own.
+            if side + 1 < n && at + step > n / 2 {
+                edges.push((shuffle(at), shuffle(at + step)));
+            }
+        }
+    }
+    let graph = graph(n * n * n, &edges);
+    let one = reverse_cuthill_mckee(&graph);
+    let order: Vec<u32> = one.old_of_new().iter().rev().copied().collect();
+    let (mut queue, mut head, mut seen) = (Vec::new(), 0, vec![false; order.len()]);
+    while queue.len() < order.len() {
+        let start = order[queue.len()];
+        seen[start as usize] = true;
+        queue.push(start);
+        while head < queue.len() {
+            let row = queue[head] as usize;
+            let mut near: Vec<u32> =
+                graph.neighbors(row).iter().copied().filter(|&r| !seen[r as usize]).collect();
+            near.sort_by_key(|&r| (graph.degree(r as usize), r));
+            for &r in &near {
+                seen[r as usize] = true;
+            }
+            queue.extend(near);
+            head += 1;
+        }
+    }
+    assert!(order == queue);
+    for threads in [2, 3, 5] {
+        let team = Team::new(threads);
+        assert!(super::rcm::reverse_cuthill_mckee_with(&graph, &team) == one);
+        assert!(graph.permuted_with(&one, &team) == graph.permuted(&one));
+        for symmetric in [true, false] {
+            let pattern = pattern(n * n * n, &edges, symmetric);
+            assert!(Adjacency::with_team(&pattern, &team).unwrap() == graph);
+        }
+    }
+}
+
 #[test]
 fn all_components_and_lone_rows_are_numbered() {
     let islands = graph(7, &[(0, 5), (5, 2), (3, 6)]);

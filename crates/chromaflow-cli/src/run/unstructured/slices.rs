@@ -64,7 +64,13 @@ impl Way {
             return Ok(Self::Whole(None));
         }
         case.check(source)?;
-        let slices = Slices::open(&case.mesh_path(source)?, &case.read_options(source)?);
+        let path = case.mesh_path(source)?;
+        // The nodes of a mesh that is large take more than a few bytes each, and texts are read to be counted.
+        let may_be_large = std::fs::metadata(&path).is_ok_and(|file| file.len() > 24 * MANY as u64);
+        if case.mesh.reading == Reading::Auto && !may_be_large {
+            return Ok(Self::Whole(None));
+        }
+        let slices = Slices::open(&path, &case.read_options(source)?);
         let found = slices.as_ref().ok().map(Slices::counts);
         let periodic = slices.as_ref().is_ok_and(|slices| slices.has_code(periodic::CODE))
             || case.boundary.values().any(|spec| spec.partner().is_some());

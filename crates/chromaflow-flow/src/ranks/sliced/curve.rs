@@ -7,8 +7,10 @@
 //! **Source**: Skilling (2004), "Programming the Hilbert curve"; partitions along curves: Warren and Salmon (1993).
 
 use super::post::{gather_all, swap};
+use crate::parallel;
 use bytemuck::{Pod, Zeroable};
 use chromaflow_comm::{CommError, Communicator, Op};
+use chromaflow_device::Team;
 
 /// Bits of a key along each axis.
 const BITS: u32 = 32;
@@ -94,6 +96,7 @@ fn cube(ranks: &dyn Communicator, nodes: &[Node]) -> Result<([f64; 3], f64), Com
 /// and the owner of each node that was `given` here. `order` has the ranks as they stand along the curve.
 pub fn divide(
     ranks: &dyn Communicator,
+    team: &Team,
     given: &[Node],
     order: &[u32],
 ) -> Result<(Vec<Node>, Vec<u32>), CommError> {
@@ -106,21 +109,25 @@ pub fn divide(
         };
         place_on_curve([along(0), along(1), along(2)], BITS)
     };
-    let keys: Vec<u128> = given.iter().map(key).collect();
+    let keys = parallel::map(team, given, key);
     let cuts = cuts(ranks, given, &keys)?;
     let owner: Vec<u32> = keys.iter().map(|key| order[cuts.partition_point(|cut| cut <= key)]).collect();
     drop(keys);
     let mut lists = vec![Vec::new(); ranks.size()];
     given.iter().zip(&owner).for_each(|(node, &owner)| lists[owner as usize].push(*node));
     let own = swap(ranks, lists)?.concat();
+    let keys = parallel::map(team, &own, key);
     let mut sorted: Vec<(u128, u32, u32)> =
-        (0..).zip(&own).map(|(at, node)| (key(node), node.number, at)).collect();
+        (0..).zip(&own).zip(keys).map(|((at, node), key)| (key, node.number, at)).collect();
     sorted.sort_unstable();
     Ok((sorted.into_iter().map(|(_, _, at)| own[at as usize]).collect(), owner))
 }
 
 /// The first keys of all parts but the first.
 fn cuts(ranks: &dyn Communicator, nodes: &[Node], keys: &[u128]) -> Result<Vec<u128>, CommError> {
+    if ranks.size() == 1 {
+        return Ok(Vec::new());
+    }
     let mut order: Vec<u32> = (0..keys.len() as u32).collect();
     order.sort_unstable_by_key(|&i| keys[i as usize]);
     let sorted: Vec<u128> = order.iter().map(|&i| keys[i as usize]).collect();

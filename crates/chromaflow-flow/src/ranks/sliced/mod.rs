@@ -27,7 +27,8 @@ pub use part::Kept;
 use super::{Part, own_host};
 use crate::laps::Laps;
 use crate::mesh::{
-    Counts, Defect, Kind, Marker, MeshError, Place, ReadOptions, Report, Slice, Slices, range_of, reader_of,
+    Counts, Defect, Kind, Marker, MeshError, Place, ReadOptions, Report, Slice, Slices, Survey,
+    check_markers, range_of, reader_of,
 };
 use crate::numbering::Numbering;
 use chromaflow_comm::{CommError, Communicator};
@@ -73,7 +74,10 @@ impl Sliced {
     /// # Errors
     /// [`SlicedError::Mesh`], the same on all ranks, as the reader of the whole file has them.
     pub fn read(ranks: &dyn Communicator, path: &Path, options: &ReadOptions) -> Result<Self, SlicedError> {
-        let slices = agreed(ranks, path, Slices::open(path, options))?;
+        let survey = agreed(ranks, path, Survey::of(path, options, ranks.rank(), ranks.size()))?;
+        let seen = ranks.gather_all(survey.seen())?;
+        let slices = agreed(ranks, path, survey.joined(&seen))?;
+        drop(seen);
         let counts = slices.counts();
         let [f, g] = counts.faces;
         let [a, b, c, d] = counts.elements;
@@ -92,12 +96,15 @@ impl Sliced {
             own.entry(face.patch).or_default()[shape(&face.nodes)] += 1;
         }
         let own: Vec<i64> = own.into_iter().flat_map(|(patch, [t, q])| [patch, t, q]).collect();
-        let mut next: BTreeMap<i64, [u32; 2]> = BTreeMap::new();
+        let mut next: BTreeMap<i64, [u32; 2]> = slices.named().map(|patch| (patch, [0; 2])).collect();
+        let mut all = next.clone();
         for (rank, counts) in gather_all(ranks, &own)?.into_iter().enumerate() {
             for &[patch, t, q] in counts.as_chunks().0 {
-                let [triangles, quads] = next.entry(patch).or_default();
-                if rank < ranks.rank() {
-                    (*triangles, *quads) = (*triangles + t as u32, *quads + q as u32);
+                let before = next.entry(patch).or_default();
+                for sums in
+                    [all.entry(patch).or_default()].into_iter().chain((rank < ranks.rank()).then_some(before))
+                {
+                    *sums = [sums[0] + t as u32, sums[1] + q as u32];
                 }
             }
         }
@@ -109,7 +116,13 @@ impl Sliced {
             [marker, *next - 1]
         };
         let in_markers = slice.faces.iter().map(&mut place).collect();
-        Ok(Self { markers: slices.markers(&patches), slices, slice, in_markers })
+        let sliced = Self { markers: slices.markers(&patches), slices, slice, in_markers };
+        let names = sliced.markers.iter().map(|marker| &*marker.name);
+        // One rank tells what all see.
+        let empty = all.values().map(|faces| *faces == [0; 2]);
+        let report = if ranks.rank() == 0 { check_markers(names.zip(empty)) } else { Report::default() };
+        sliced.judged(ranks, report)?;
+        Ok(sliced)
     }
 
     /// Multiplies all coordinates.
@@ -149,7 +162,7 @@ impl Sliced {
         held.at("slices", self.slice.bytes() + size_of_val(&nodes[..]));
         let names = ranks.gather_all(&own_host())?;
         let (_, order) = super::by_host(&names);
-        let (owned, owner) = curve::divide(ranks, &nodes, &order)?;
+        let (owned, owner) = curve::divide(ranks, team, &nodes, &order)?;
         drop(nodes);
         self.slice.nodes = Vec::new();
         laps.end("order");
@@ -179,17 +192,13 @@ impl Sliced {
     /// does the polyhedron around it have that its neighbors are the corners of: by Euler's formula these are 2 + sum (k / 2 - 1), where k is the
     /// number of edges of an element there, and on the boundary 1 + sum (k / 2 - 1) + b / 2 with b faces of the boundary.
     fn weighted(&self, ranks: &dyn Communicator) -> Result<Vec<Node>, SlicedError> {
-        let mut corners: Vec<u32> = Vec::new();
-        for (kind, list) in Kind::ALL.into_iter().zip(&self.slice.elements) {
-            corners.extend(list);
-            if kind == Kind::Pyramid {
-                // Four edges meet at the apex: half as many again.
-                corners.extend(list.chunks_exact(5).map(|e| e[4]));
-            }
-        }
-        let of_faces =
-            self.slice.faces.iter().flat_map(|face| face.nodes).filter(|&n| n != u32::MAX).collect();
-        let counts = [self.counted(ranks, corners)?, self.counted(ranks, of_faces)?];
+        let elements = Kind::ALL.into_iter().zip(&self.slice.elements).flat_map(|(kind, list)| {
+            // Four edges meet at the apex of a pyramid: half as many again.
+            let apexes = list.chunks_exact(kind.nodes()).filter(move |_| kind == Kind::Pyramid).map(|e| e[4]);
+            list.iter().copied().chain(apexes)
+        });
+        let of_faces = self.slice.faces.iter().flat_map(|face| face.nodes).filter(|&n| n != u32::MAX);
+        let counts = [self.counted(ranks, elements)?, self.counted(ranks, of_faces)?];
         let first = self.slice.first_node;
         let node = |(i, at): (usize, &[f64; 3])| {
             let [elements, faces] = [counts[0][i], counts[1][i]];
@@ -205,16 +214,26 @@ impl Sliced {
     }
 
     /// How often all ranks name each node that this one has read.
-    fn counted(&self, ranks: &dyn Communicator, mut named: Vec<u32>) -> Result<Vec<u32>, CommError> {
-        named.sort_unstable();
+    fn counted(
+        &self,
+        ranks: &dyn Communicator,
+        named: impl Iterator<Item = u32>,
+    ) -> Result<Vec<u32>, CommError> {
         let (all, size) = (self.counts().nodes, ranks.size());
+        let range = range_of(all, size, ranks.rank());
+        let (mut counts, mut others) = (vec![0; range.len()], Vec::new());
+        named.for_each(|node| {
+            match (node as usize).checked_sub(range.start).and_then(|at| counts.get_mut(at)) {
+                Some(count) => *count += 1,
+                None => others.push(node),
+            }
+        });
+        others.sort_unstable();
         let mut lists = vec![Vec::new(); size];
-        for same in named.chunk_by(|a, b| a == b) {
+        for same in others.chunk_by(|a, b| a == b) {
             lists[reader_of(all, size, same[0] as usize)].push([same[0], same.len() as u32]);
         }
-        drop(named);
-        let range = range_of(all, size, ranks.rank());
-        let mut counts = vec![0; range.len()];
+        drop(others);
         for [node, count] in swap(ranks, lists)?.into_iter().flatten() {
             counts[node as usize - range.start] += count;
         }
@@ -253,8 +272,11 @@ impl Held {
 fn agreed<T>(ranks: &dyn Communicator, path: &Path, found: Result<T, MeshError>) -> Result<T, SlicedError> {
     let mine = match &found {
         Ok(_) => Vec::new(),
-        Err(MeshError::Syntax { place: Place::Byte(place) | Place::Line(place), what, .. }) => {
-            [b"S", &place.to_le_bytes()[..], what.as_bytes()].concat()
+        Err(MeshError::Syntax { place: Place::Byte(at), what, .. }) => {
+            [b"SB", &at.to_be_bytes()[..], what.as_bytes()].concat()
+        }
+        Err(MeshError::Syntax { place: Place::Line(at), what, .. }) => {
+            [b"SL", &at.to_be_bytes()[..], what.as_bytes()].concat()
         }
         Err(MeshError::Broken { report, .. }) => [b"B", &report.pack()[..]].concat(),
         Err(other) => format!("T{other}").into_bytes(),
@@ -267,11 +289,12 @@ fn agreed<T>(ranks: &dyn Communicator, path: &Path, found: Result<T, MeshError>)
         tagged.filter(move |(first, _)| **first == tag).map(|(_, rest)| rest)
     };
     let path = path.to_owned();
-    let syntax = of(b'S').filter_map(|said| said.split_first_chunk::<8>());
-    let first = syntax.map(|(place, what)| (u64::from_le_bytes(*place), what)).min();
-    let error = if let Some((place, what)) = first {
-        let what = String::from_utf8_lossy(what).into_owned();
-        MeshError::Syntax { path, place: Place::Byte(place), what }
+    // Big-endian: the first place is the least.
+    let syntax = of(b'S').filter_map(|said| said.split_first_chunk::<9>()).min();
+    let error = if let Some(([kind, at @ ..], what)) = syntax {
+        let (at, what) = (u64::from_be_bytes(*at), String::from_utf8_lossy(what).into_owned());
+        let place = if *kind == b'L' { Place::Line(at) } else { Place::Byte(at) };
+        MeshError::Syntax { path, place, what }
     } else if let Some(text) = of(b'T').next() {
         MeshError::Request(String::from_utf8_lossy(text).into_owned())
     } else if of(b'B').next().is_some() {

@@ -91,7 +91,8 @@ impl Found<'_> {
         self.sliced.judged(ranks, report)?;
         laps.end("check");
         let edges = Pairs::edges_with(&mesh, team.size());
-        let graph = Adjacency::of(&edges.graph_with(team.size()).0).expect("edges make a square pattern");
+        let graph = Adjacency::with_team(&edges.graph_with(team.size()).0, team)
+            .expect("edges make a square pattern");
         let rows = self.rows(&nodes, &graph, numbering, team)?;
         let element_colors =
             if viscous { self.element_colors(&mesh, &numbers, &nodes, &edges)? } else { Vec::new() };

@@ -11,7 +11,7 @@ use crate::testmesh::mixed_cube;
 use chromaflow::order::{ColoringMethod, PlanOptions, Rcm};
 use chromaflow_comm::{Communicator, RunError, Threads, run};
 use chromaflow_device::Team;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -145,11 +145,15 @@ fn check(parts: &[(Part, Kept)], whole: &Mesh, volumes: &[f64]) -> Order {
 fn parts_of_slices_are_the_mesh_on_any_number_of_ranks() {
     let tets = box_mesh([9, 4, 3], [3.0, 1.0, 1.0], Cells::Tets, 0.2);
     let needle = box_mesh([40, 1, 1], [40.0, 1.0, 1.0], Cells::Prisms, 0.0);
+    let mut of_mesh = BTreeMap::new();
     for (mesh, name) in [
         (mixed_cube(5, 0.2), "mixed.lb8.ugrid"),
         (mixed_cube(2, 0.0), "small.b8.ugrid"),
         (tets, "tets.r8.ugrid"),
-        (needle, "needle.lb8l.ugrid"),
+        (needle.clone(), "needle.lb8l.ugrid"),
+        (mixed_cube(5, 0.2), "mixed.su2"),
+        (mixed_cube(5, 0.2), "mixed.meshb"),
+        (needle, "needle.su2"),
     ] {
         let (_dir, path, whole) = stored(&mesh, name);
         let volumes = Dual::of_edges(&whole, &Pairs::edges(&whole), &Team::new(1)).volumes.clone();
@@ -159,6 +163,10 @@ fn parts_of_slices_are_the_mesh_on_any_number_of_ranks() {
             let order = check(&found, &whole, &volumes);
             assert!(*first.get_or_insert_with(|| order.clone()) == order, "{name} on {size} ranks");
         }
+        // The same mesh in another format is the same.
+        let stem = name.split('.').next().unwrap_or_default().to_owned();
+        let order = first.expect("one size at least");
+        assert!(*of_mesh.entry(stem).or_insert_with(|| order.clone()) == order, "{name}");
     }
 }
 
@@ -228,10 +236,27 @@ fn broken_files_are_the_same_error_on_all_ranks() {
     let [a, b, ..] = flat.tets[5];
     flat.nodes[a as usize] = flat.nodes[b as usize];
     let written = |name: &str, mesh: &Mesh| {
-        let path = dir.path().join(format!("{name}.b8.ugrid"));
+        let path =
+            dir.path().join(if name.contains('.') { name.to_owned() } else { format!("{name}.b8.ugrid") });
         write(&path, mesh).unwrap();
         path
     };
+    // Lines and bytes of the other formats.
+    let changed = |name: &str, from: &str, to: &str| {
+        let path = written(name, &mesh);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{from}");
+        std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        path
+    };
+    let cut = |name: &str, share: usize| {
+        let path = written(name, &mesh);
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() * share / 100]).unwrap();
+        path
+    };
+    let mut alike = mesh.clone();
+    alike.markers[1].name = alike.markers[0].name.clone();
     for path in [
         edited("cut", &|bytes| bytes.truncate(elements + 50)),
         edited("head", &put(4, -5)),
@@ -244,6 +269,19 @@ fn broken_files_are_the_same_error_on_all_ranks() {
         written("open", &open),
         written("doubled", &doubled),
         written("flat", &flat),
+        written("open.su2", &open),
+        written("doubled.su2", &doubled),
+        written("flat.meshb", &flat),
+        written("alike.su2", &alike),
+        changed("type.su2", "\n10 ", "\n11 "),
+        changed("word.su2", "\n12 ", "\n12 one "),
+        changed("beyond.su2", "\n12 ", "\n12 99991 "),
+        changed("announced.su2", "NPOIN= ", "NPOIN= 1"),
+        changed("number.su2", "\n10 ", "\n10 ten "),
+        cut("cut30.su2", 30),
+        cut("cut90.su2", 90),
+        cut("cut30.meshb", 30),
+        cut("cut90.meshb", 90),
         dir.path().join("nowhere.lb8.ugrid"),
     ] {
         let expected = read(&path, &ReadOptions::default()).unwrap_err().to_string();
@@ -274,9 +312,9 @@ fn broken_files_are_the_same_error_on_all_ranks() {
 #[test]
 fn what_cannot_be_sliced_is_refused_with_a_remedy() {
     let mesh = mixed_cube(2, 0.0);
-    let (_dir, path, _) = stored(&mesh, "mesh.su2");
+    let (_dir, path, _) = stored(&mesh, "mesh.msh");
     let (_second, packed, _) = stored(&mesh, "mesh.lb8.ugrid.gz");
-    for (path, what) in [(path, "in the format SU2"), (packed, "a compressed mesh")] {
+    for (path, what) in [(path, "in the format Gmsh"), (packed, "a compressed mesh")] {
         let said = parts(&path, 2, Numbering::default()).unwrap_err().to_string();
         assert!(said.contains(what) && said.contains("read it whole"), "{said}");
     }

@@ -27,8 +27,12 @@ struct Stored {
 }
 
 fn stored(case: Case) -> Stored {
+    stored_as(case, "mesh.lb8.ugrid")
+}
+
+fn stored_as(case: Case, name: &str) -> Stored {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("mesh.lb8.ugrid");
+    let path = dir.path().join(name);
     write(&path, &case.mesh).unwrap();
     let mesh = crate::mesh::read(&path, &ReadOptions::default()).unwrap();
     Stored { path, case: Case { mesh, ..case }, _dir: dir }
@@ -133,6 +137,19 @@ fn marches_by_slices_are_the_same_on_any_number_of_ranks() {
             }
         }
         assert!(stored.over(30, true, None) == exact, "{what} on more ranks than some have nodes");
+    }
+}
+
+#[test]
+fn marches_by_slices_do_not_depend_on_the_format() {
+    for case in [newton_case(), viscous(true)] {
+        let expected = stored(case.clone()).over(1, true, None);
+        for name in ["mesh.su2", "mesh.meshb"] {
+            let stored = stored_as(case.clone(), name);
+            for size in [1, 2, 3, 5] {
+                assert!(stored.over(size, true, None) == expected, "{name} on {size} ranks");
+            }
+        }
     }
 }
 

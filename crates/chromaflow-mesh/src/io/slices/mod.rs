@@ -4,15 +4,24 @@
 //! Slices keep the file's numbers. What a reader of the whole mesh does to it, turning elements and faces over and checking, is done where
 //! the neighbors of an element are known: [`mend`] does it in a part of the mesh.
 
+mod records;
+pub(super) mod su2;
+#[cfg(test)]
+mod tests;
+
+pub(super) use records::{Records, Table, nodes_of, point};
+
 use super::mapbc::{self, Patches};
 use super::patches::marker_names;
-use super::{Format, ugrid};
+use super::{Format, gmf, ugrid};
 use crate::check::Checker;
-use crate::par::threads;
+use crate::par::{each_part, threads};
 use crate::raw::{Flipped, orient_elements, orient_faces, turn_over};
 use crate::{Defect, Finding, Kind, Marker, Mesh, MeshError, Place, ReadOptions, Report, Subject};
+use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How many nodes, triangles and quadrilaterals of the boundary, and elements of each type a mesh has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +58,7 @@ pub struct SliceFace {
     pub nodes: [u32; 4],
     /// Number of its patch.
     pub patch: i64,
-    /// Its number in the file, triangles first.
+    /// Its number in the file: triangles first, in a text in the order of lines.
     pub number: u32,
 }
 
@@ -88,34 +97,111 @@ pub fn reader_of(count: usize, parts: usize, i: usize) -> usize {
     (((i as u128 + 1) * parts as u128 - 1) / count as u128) as usize
 }
 
+/// What slices ask of a file's format.
+pub(super) trait Source: fmt::Debug + Send + Sync {
+    /// How much there is of everything.
+    fn counts(&self) -> Counts;
+    /// Reads the ranges of one of several readers.
+    fn read(&self, part: usize, parts: usize) -> Result<Slice, MeshError>;
+    /// Where a node stands.
+    fn node(&self, number: usize) -> Option<Place>;
+    /// Where a boundary face stands, by [`SliceFace::number`].
+    fn face(&self, number: usize) -> Option<Place>;
+    /// Where an element stands, by its number within its type.
+    fn element(&self, kind: Kind, number: usize) -> Option<Place>;
+    /// Names of the patches by number, where the file has them.
+    fn names(&self) -> &[String] {
+        &[]
+    }
+}
+
+/// The error of a file that cannot be read by slices, and why.
+fn whole(path: &Path, what: &str) -> MeshError {
+    MeshError::unsupported(path, format!("{what} be read by slices: read it whole"))
+}
+
 /// A file that can be read by slices.
 #[derive(Clone, Debug)]
 pub struct Slices {
     path: PathBuf,
-    sections: ugrid::Sections,
+    source: Arc<dyn Source>,
     table: Patches,
 }
 
-impl Slices {
-    /// Looks at the head of a file. So far files of UGRID's binary forms can be read by slices.
+/// What one of several readers has seen of a file that wants all of them to know where things are.
+#[derive(Debug)]
+pub struct Survey {
+    path: PathBuf,
+    source: Option<Arc<dyn Source>>,
+    table: Patches,
+    seen: Vec<u8>,
+}
+
+impl Survey {
+    /// Looks at the head of a file; of a text at one of several readers' range of bytes.
     ///
     /// # Errors
     /// [`MeshError::Unsupported`] with the reason for a file that cannot be read by slices; where it cannot be read, is damaged or cut short.
-    pub fn open(path: &Path, options: &ReadOptions) -> Result<Self, MeshError> {
-        let whole =
-            |what: &str| MeshError::unsupported(path, format!("{what} be read by slices: read it whole"));
+    pub fn of(path: &Path, options: &ReadOptions, part: usize, parts: usize) -> Result<Self, MeshError> {
         let format = options.format.map_or_else(|| Format::of(path), Ok)?;
-        let Format::UgridBinary(layout) = format else {
-            return Err(whole(&format!("a mesh in the format {format} cannot")));
-        };
+        if !matches!(format, Format::UgridBinary(_) | Format::Gmf | Format::Su2) {
+            return Err(whole(path, &format!("a mesh in the format {format} cannot")));
+        }
         if chromaflow::files::without_compression(path) != path {
-            return Err(whole("a compressed mesh cannot"));
+            return Err(whole(path, "a compressed mesh cannot"));
         }
         if options.allow_tangled || options.drop_unused || options.merge {
-            return Err(whole("a mesh with folded elements, unused nodes or nodes to be merged cannot"));
+            return Err(whole(
+                path,
+                "a mesh with folded elements, unused nodes or nodes to be merged cannot",
+            ));
         }
-        let sections = ugrid::Sections::open(path, layout)?;
-        Ok(Self { path: path.to_owned(), sections, table: mapbc::find(path, options)? })
+        let records = match format {
+            Format::UgridBinary(layout) => Some(ugrid::records(path, layout)?),
+            Format::Gmf => Some(gmf::records(path)?),
+            _ => None,
+        };
+        let seen = if records.is_some() { Vec::new() } else { su2::pack(&su2::survey(path, part, parts)?) };
+        let table = if records.is_some() { mapbc::find(path, options)? } else { Patches::new() };
+        let source = records.map(|records| Arc::new(records) as Arc<dyn Source>);
+        Ok(Self { path: path.to_owned(), source, table, seen })
+    }
+
+    /// What the other readers must know.
+    pub fn seen(&self) -> &[u8] {
+        &self.seen
+    }
+
+    /// The file, from what all readers have seen, in their order.
+    ///
+    /// # Errors
+    /// As [`Survey::of`].
+    pub fn joined(self, seen: &[Vec<u8>]) -> Result<Slices, MeshError> {
+        let Self { path, source, table, .. } = self;
+        let source = match source {
+            Some(source) => source,
+            None => Arc::new(su2::Sections::of(&path, seen)?),
+        };
+        let counts = source.counts();
+        if counts.cells() == 0 {
+            let what = "no elements that fill a volume or a plane (a surface mesh?)".to_owned();
+            return Err(MeshError::unsupported(&path, what));
+        }
+        Ok(Slices { path, source, table })
+    }
+}
+
+impl Slices {
+    /// Looks at a file alone. Files of UGRID's and GMF's binary forms and texts of SU2 can be read by slices.
+    ///
+    /// # Errors
+    /// As [`Survey::of`].
+    pub fn open(path: &Path, options: &ReadOptions) -> Result<Self, MeshError> {
+        let parts = threads(options.threads);
+        let surveys = each_part(parts, |part| Survey::of(path, options, part, parts));
+        let mut surveys = surveys.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let seen: Vec<Vec<u8>> = surveys.iter_mut().map(|survey| std::mem::take(&mut survey.seen)).collect();
+        surveys.swap_remove(0).joined(&seen)
     }
 
     /// The file.
@@ -125,7 +211,7 @@ impl Slices {
 
     /// How much the mesh has of everything.
     pub fn counts(&self) -> Counts {
-        self.sections.counts
+        self.source.counts()
     }
 
     /// Reads the ranges of one of several readers.
@@ -133,7 +219,7 @@ impl Slices {
     /// # Errors
     /// As the reader of the whole file, of what stands in these ranges.
     pub fn read(&self, part: usize, parts: usize) -> Result<Slice, MeshError> {
-        let slice = self.sections.slice(&self.path, part, parts)?;
+        let slice = self.source.read(part, parts)?;
         let report = self.indices(&slice);
         if report.is_clean() {
             return Ok(slice);
@@ -141,25 +227,23 @@ impl Slices {
         Err(MeshError::Broken { path: self.path.clone(), report: Box::new(report) })
     }
 
-    /// Markers without faces for the patches with these numbers, which ascend, with the names and codes of the mesh's `.mapbc`.
+    /// Numbers of the patches that the file names, whether they have faces or not.
+    pub fn named(&self) -> Range<i64> {
+        0..self.source.names().len() as i64
+    }
+
+    /// Markers without faces for the patches with these numbers, which ascend, with the file's names, or names and codes of the mesh's `.mapbc`.
     pub fn markers(&self, patches: &[i64]) -> Vec<Marker> {
-        let names = marker_names(patches, &self.table);
+        let names = match self.source.names() {
+            [] => marker_names(patches, &self.table),
+            names => names.iter().map(|name| (name.clone(), None)).collect(),
+        };
         names.into_iter().map(|(name, code)| Marker { name, code, ..Marker::default() }).collect()
     }
 
     /// Whether the mesh's `.mapbc` gives a patch this code.
     pub fn has_code(&self, code: i32) -> bool {
         self.table.values().any(|(_, of)| *of == code)
-    }
-
-    /// Where the file has an element.
-    pub fn element(&self, kind: Kind, number: usize) -> Place {
-        Place::Byte(self.sections.element(kind, number))
-    }
-
-    /// Where the file has a node.
-    pub fn node(&self, number: usize) -> Place {
-        Place::Byte(self.sections.node(number))
     }
 
     /// A finding of a node that no element has.
@@ -170,7 +254,7 @@ impl Slices {
 
     fn of_node(&self, defect: Defect, number: usize, at: [f64; 3], what: String) -> Finding {
         let (subject, nodes) = (Subject::Node(number), vec![number as u32]);
-        Finding { defect, subject, nodes, at: Some(at), place: Some(self.node(number)), what }
+        Finding { defect, subject, nodes, at: Some(at), place: self.source.node(number), what }
     }
 
     /// Node numbers and coordinates of a slice.
@@ -187,13 +271,13 @@ impl Slices {
                     (None, None) => continue,
                 };
                 let number = slice.first[kind as usize] + i;
-                let (subject, place) = (Subject::Element(kind, number), Some(self.element(kind, number)));
+                let subject = Subject::Element(kind, number);
                 report.add(defect, || Finding {
                     defect,
                     subject,
                     nodes: nodes.to_vec(),
                     at: None,
-                    place,
+                    place: self.source.element(kind, number),
                     what,
                 });
             }
@@ -201,10 +285,13 @@ impl Slices {
         for face in &slice.faces {
             let (nodes, defect) = (super::patches::corners(&face.nodes), Defect::WrongIndex);
             if let Some(bad) = outside(nodes) {
-                let place = Some(Place::Byte(self.sections.face(face.number as usize)));
-                let subject = Subject::Face(face.patch.to_string(), nodes.len(), face.number as usize);
+                let number = face.number as usize;
+                let name = self.source.names().get(face.patch as usize);
+                let name = name.cloned().unwrap_or_else(|| face.patch.to_string());
+                let subject = Subject::Face(name, nodes.len(), number);
                 let (nodes, what) = (nodes.to_vec(), outside_text(bad));
-                report.add(defect, || Finding { defect, subject, nodes, at: None, place, what });
+                let place = || self.source.face(number);
+                report.add(defect, || Finding { defect, subject, nodes, at: None, place: place(), what });
             }
         }
         for (i, &x) in slice.nodes.iter().enumerate().filter(|(_, x)| x.iter().any(|c| !c.is_finite())) {
@@ -253,7 +340,7 @@ impl Names<'_> {
         match &mut finding.subject {
             Subject::Element(kind, i) => {
                 *i = self.elements[*kind as usize][*i] as usize;
-                finding.place = Some(self.slices.element(*kind, *i));
+                finding.place = self.slices.source.element(*kind, *i);
             }
             Subject::Face(name, corners, i) => {
                 let marker = mesh.markers.iter().position(|m| m.name == *name);
@@ -261,29 +348,10 @@ impl Names<'_> {
                     marker.and_then(|marker| self.faces[marker][*corners - 3].get(*i))
                 {
                     *i = in_marker as usize;
-                    finding.place = Some(Place::Byte(self.slices.sections.face(in_file as usize)));
+                    finding.place = self.slices.source.face(in_file as usize);
                 }
             }
             Subject::Node(_) | Subject::Marker(_) => {}
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_are_whole_and_know_their_readers() {
-        for (count, parts) in [(0, 3), (1, 5), (7, 3), (1000, 7), (5, 8)] {
-            let mut next = 0;
-            for part in 0..parts {
-                let range = range_of(count, parts, part);
-                assert_eq!(range.start, next);
-                assert!(range.clone().all(|i| reader_of(count, parts, i) == part));
-                next = range.end;
-            }
-            assert_eq!(next, count);
         }
     }
 }
