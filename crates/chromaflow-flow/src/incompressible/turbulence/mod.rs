@@ -32,7 +32,6 @@
 mod boundary;
 mod faces;
 mod output;
-
 mod start;
 mod terms;
 
