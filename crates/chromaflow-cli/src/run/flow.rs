@@ -6,6 +6,7 @@ use super::profiles::WallUnits;
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
 use chromaflow::BlockCsr;
+use chromaflow_flow::config::Boundary;
 use chromaflow_flow::grid::Grid;
 use chromaflow_flow::march::{FlowError, Host, March, Place};
 use chromaflow_flow::mesh::Mesh;
@@ -13,7 +14,21 @@ use chromaflow_flow::output::{Field, Restart, VtuOptions, write_pieces};
 use chromaflow_flow::unstructured::RankReport;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// Says of boundaries that extrapolate where they choke, see [`Boundary::chokes`].
+pub fn choking(boundaries: &BTreeMap<String, Boundary>, mach: f64) -> Option<String> {
+    let extrapolate = boundaries.iter().filter(|(_, boundary)| **boundary == Boundary::Extrapolation);
+    let names: Vec<String> = extrapolate.map(|(name, _)| format!("`{name}`")).collect();
+    (!names.is_empty() && Boundary::chokes(boundaries, mach)).then(|| {
+        format!(
+            "{}: no marker sets a pressure, so the flow leaves at the speed of sound at least; kind = \"outlet\" with a pressure where \
+             it does not",
+            names.join(", ")
+        )
+    })
+}
 
 /// What kinds of case do differently: the solver, where its values are, what there is to say of it.
 pub trait Flow {
@@ -167,4 +182,25 @@ pub fn resume(flow: &mut impl Flow, path: &Path, anew: bool) -> CliResult<Restar
     }
     flow.resume(&restart).map_err(|e| CliError::input(format!("{}: {e}", path.display())))?;
     Ok(restart)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of a duct between a total state and nothing that sets a pressure, and of no other.
+    #[test]
+    fn ducts_to_nothing_are_told() {
+        let inlet =
+            Boundary::Inlet { total_pressure: 1.2, total_temperature: 1.05, direction: [1.0, 0.0, 0.0] };
+        let of = |out: Boundary, mach: f64| {
+            let sides = [("in", inlet), ("out", out), ("wall", Boundary::SlipWall)];
+            choking(&sides.into_iter().map(|(name, b)| (name.to_owned(), b)).collect(), mach)
+        };
+        assert!(of(Boundary::Extrapolation, 0.3).unwrap().starts_with("`out`: no marker sets a pressure"));
+        assert_eq!(
+            [of(Boundary::Outlet { pressure: 0.9 }, 0.3), of(Boundary::Extrapolation, 1.5)],
+            [None, None]
+        );
+    }
 }

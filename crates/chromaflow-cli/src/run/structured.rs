@@ -1,7 +1,7 @@
 //! Compressible flow on structured grids.
 
 use super::advice::{Trouble, on_points};
-use super::flow::Flow;
+use super::flow::{Flow, choking};
 use super::history::Equations;
 use super::march::{Finished, Run};
 use super::profiles::WallUnits;
@@ -148,6 +148,10 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         };
         let ranks = over_ranks::headline(S::division(&self.solver));
         format!("structured grid: {blocks} blocks, {cells} cells; {step}{ranks}")
+    }
+
+    fn cautions(&self) -> Vec<String> {
+        Vec::from_iter(choking(&self.config.boundaries, self.config.freestream.mach))
     }
 
     fn check(&self, ctx: &Context) -> CliResult<()> {

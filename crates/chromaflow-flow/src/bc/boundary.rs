@@ -4,7 +4,7 @@ use super::{
     Condition, ConditionKind, Inlet, Motion, Outlet, VelocityInlet, WallHeat, extrapolation, farfield, inlet,
     mass_flow_outlet, moving_wall, no_slip, outlet, periodic, slip_wall, symmetry, velocity_inlet,
 };
-use crate::gas::Gas;
+use crate::gas::{Gas, mach};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -125,17 +125,20 @@ impl Boundary {
     /// # Panics
     /// When there is no such marker.
     pub fn of_marker(all: &BTreeMap<String, Self>, marker: &str, gas: Gas<f64>, free: &[f64; 5]) -> Self {
-        let [rho, u, v, w, p] = *free;
-        let subsonic = (u * u + v * v + w * w) * rho < gas.gamma * p;
+        match all[marker] {
+            Self::Extrapolation if Self::chokes(all, mach(gas, free)) => Self::Outlet { pressure: VACUUM },
+            other => other,
+        }
+    }
+
+    /// Whether what is extrapolated leaves at the speed of sound at least, as nothing but total states drives a flow whose stream has this Mach
+    /// number, and no other marker sets a pressure.
+    pub fn chokes(all: &BTreeMap<String, Self>, mach: f64) -> bool {
         let sets_pressure = |kind| {
             matches!(kind, ConditionKind::Farfield | ConditionKind::VelocityInlet | ConditionKind::Outlet)
         };
         let fed = all.values().any(|b| b.kind() == ConditionKind::Inlet);
-        let chokes = subsonic && fed && !all.values().any(|b| sets_pressure(b.kind()));
-        match all[marker] {
-            Self::Extrapolation if chokes => Self::Outlet { pressure: VACUUM },
-            other => other,
-        }
+        mach < 1.0 && fed && !all.values().any(|b| sets_pressure(b.kind()))
     }
 
     /// Whether forces are summed on it.
