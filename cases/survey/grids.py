@@ -12,22 +12,13 @@ from pathlib import Path
 import numpy as np
 
 import survey
+from kit import stretched
 from survey import back, total
 
 TAU = 2 * math.pi
 
 
 # ---- Distributions -------------------------------------------------------------------------------------------------------------
-
-
-def stretched(n, first):
-    """n + 1 places from 0 to 1, the first step `first`, growing geometrically."""
-    low, high = 1.0 + 1e-9, 4.0
-    for _ in range(200):
-        q = 0.5 * (low + high)
-        low, high = (q, high) if first * (q**n - 1) / (q - 1) < 1 else (low, q)
-    s = first * (q ** np.arange(n + 1) - 1) / (q - 1)
-    return s / s[-1]
 
 
 def both_ends(n, strength=1.0):

@@ -1,8 +1,6 @@
 //! How stretched the cells of a mesh are, as linear solvers feel it.
 
-use crate::mesh::Mesh;
-use crate::mesh::pairs::Pairs;
-use crate::mesh::{norm, sub};
+use crate::mesh::{Mesh, edge_lengths};
 
 /// Geometric mean over the nodes of the longest edge over the shortest one at a node; of a planar mesh, of the edges in its plane. 1 for a
 /// mesh without edges.
@@ -22,19 +20,7 @@ use crate::mesh::{norm, sub};
 /// assert!((stretching(&cubes, 1) - 1.0).abs() < 1e-12 && (stretching(&plates, 1) - 8.0).abs() < 1e-12);
 /// ```
 pub fn stretching(mesh: &Mesh, threads: usize) -> f64 {
-    let nodes = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
-    let mut ends = vec![[f64::INFINITY, 0.0]; nodes];
-    for (a, b) in Pairs::edges_with(mesh, threads).iter() {
-        let [a, b] = [a as usize, b as usize];
-        if a.max(b) >= nodes {
-            continue;
-        }
-        let length = norm(sub(mesh.nodes[b], mesh.nodes[a]));
-        for i in [a, b] {
-            let [low, high] = &mut ends[i];
-            (*low, *high) = (low.min(length), high.max(length));
-        }
-    }
+    let ends = edge_lengths(mesh, threads);
     // Nodes that coincide have no ratio.
     let ratios = ends.iter().filter(|[low, high]| *low > 0.0 && *high > 0.0).map(|[low, high]| high / low);
     let (sum, count) = ratios.fold((0.0, 0usize), |(sum, count), ratio| (sum + ratio.ln(), count + 1));

@@ -2,6 +2,7 @@
 
 use super::kind::{cross, dot, mean, norm, sub};
 use super::{Kind, Mesh, par, topology, volume};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Smallest, mean and largest of something.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,6 +44,51 @@ impl Gather {
     fn range(&self) -> Option<Range> {
         (self.count > 0).then(|| Range { min: self.min, mean: self.sum / self.count as f64, max: self.max })
     }
+}
+
+/// The shortest and the longest edge of elements at each node, infinity and 0 where there is none; of a planar mesh at the nodes of its
+/// plane, and of edges in it. On so many threads, on whose number nothing depends.
+///
+/// **Units**: the mesh's.
+///
+/// ```
+/// use chromaflow_mesh::edge_lengths;
+/// use chromaflow_mesh::generate::{Cells, box_mesh};
+/// let plates = box_mesh([1; 3], [8.0, 8.0, 1.0], Cells::Hexes, 0.0);
+/// assert_eq!(edge_lengths(&plates, 2), [[1.0, 8.0]; 8]);
+/// ```
+pub fn edge_lengths(mesh: &Mesh, threads: usize) -> Vec<[f64; 2]> {
+    let nodes = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
+    // Squares, which have the order of their bits. An edge comes from each of its elements: that costs less than to tell edges apart.
+    let none = || [f64::INFINITY, 0.0].map(|square| AtomicU64::new(square.to_bits()));
+    let ends: Vec<[AtomicU64; 2]> = std::iter::repeat_with(none).take(nodes).collect();
+    let parts = par::parts(threads, mesh.elements());
+    par::each_part(parts, |part| {
+        for (kind, list) in topology::lists(mesh) {
+            let corners = kind.nodes();
+            let range = par::split(list.len() / corners, parts, part);
+            for element in list[range.start * corners..range.end * corners].chunks_exact(corners) {
+                for &[a, b] in kind.edges() {
+                    let [a, b] = [element[a] as usize, element[b] as usize];
+                    if a == b || a.max(b) >= nodes {
+                        continue;
+                    }
+                    let edge = sub(mesh.nodes[b], mesh.nodes[a]);
+                    let square = dot(edge, edge).to_bits();
+                    for [low, high] in [&ends[a], &ends[b]] {
+                        // Most change nothing.
+                        if square < low.load(Relaxed) {
+                            low.fetch_min(square, Relaxed);
+                        }
+                        if square > high.load(Relaxed) {
+                            high.fetch_max(square, Relaxed);
+                        }
+                    }
+                }
+            }
+        }
+    });
+    ends.into_iter().map(|pair| pair.map(|square| f64::from_bits(square.into_inner()).sqrt())).collect()
 }
 
 /// Elements of one type.

@@ -24,7 +24,7 @@ pub use check::{check, check_markers};
 pub use error::{Defect, Finding, MeshError, Place, Report, Subject};
 
 pub use field::Field;
-pub use info::{Info, KindInfo, MarkerInfo, Range, info, quality, scaled_jacobian};
+pub use info::{Info, KindInfo, MarkerInfo, Range, edge_lengths, info, quality, scaled_jacobian};
 pub use io::{Counts, Names, Slice, SliceFace, Slices, Survey, mend, range_of, reader_of};
 pub use io::{Format, Layout, load, read, write, write_as, write_solb};
 pub use kind::{Kind, cross, dot, mean, norm, sub, volume};

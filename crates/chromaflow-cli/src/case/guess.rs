@@ -50,12 +50,18 @@ pub struct Proposal {
 /// A condition for every marker of a mesh that the mesh file itself does not give one. `viscous`: walls are without slip.
 pub fn proposals(mesh: &Mesh, viscous: bool, mach: f64, gamma: f64) -> Vec<Proposal> {
     let (low, high) = bounds(mesh.nodes.iter().copied());
+    let told = |marker: &Marker| by_code(marker).or_else(|| by_name(&marker.name));
+    let is_duct =
+        [Guess::Inlet, Guess::Outlet].iter().all(|end| mesh.markers.iter().any(|m| told(m) == Some(*end)));
     let open = mesh.markers.iter().filter(|m| known(m).is_none());
     open.map(|marker| {
         let (guess, reason) = by_code(marker)
             .map(|guess| (guess, "by its code in the .mapbc file"))
             .or_else(|| by_name(&marker.name).map(|guess| (guess, "by its name")))
-            .unwrap_or_else(|| by_place(mesh, marker, low, high));
+            .unwrap_or_else(|| match by_place(mesh, marker, low, high) {
+                (Guess::Farfield, _) if is_duct => (Guess::Wall, "it lies between an inlet and an outlet"),
+                other => other,
+            });
         if guess == Guess::Periodic {
             // Without an image on another marker it is left to the user to say with which.
             let partner = partner_of(mesh, marker, |_| true).map_or("...", |partner| &partner.name);
@@ -242,6 +248,16 @@ mod tests {
             assert!(by_name(name) == Some(expected), "{name}");
         }
         assert!(by_name("pressure").is_none());
+    }
+
+    /// What bounds a mesh with an inlet and an outlet are the walls of a duct; without one of them the far field.
+    #[test]
+    fn sides_of_ducts_are_walls() {
+        let mut mesh = box_mesh([3; 3], [1.0; 3], Cells::Hexes, 0.0);
+        mesh.nodes.iter_mut().for_each(|x| x[1] += 0.1 * x[0] * x[0]);
+        let sides = |names: [&str; 6]| values(&named(mesh.clone(), &names), true)[2..4].to_vec();
+        assert_eq!(sides(["inlet", "outlet", "low", "high", "5", "6"]), ["\"no_slip\""; 2]);
+        assert_eq!(sides(["inlet", "end", "low", "high", "5", "6"]), ["\"farfield\""; 2]);
     }
 
     #[test]

@@ -252,7 +252,7 @@ pub trait Coupled: Send + Sync {
         values.iter().all(|v| v.is_finite())
     }
 
-    /// Fields to look at besides the unknowns: name, values `[rows]`. What costs much is found where `wanted` picks it by its name.
+    /// Fields to look at besides the unknowns: name, values `[rows]`. What costs much is found where `wanted` picks it, or something found with it, by name.
     fn fields(
         &self,
         _flow: &FlowView<'_>,

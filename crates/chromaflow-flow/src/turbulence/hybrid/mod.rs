@@ -22,3 +22,8 @@ pub use grid::HybridGrid;
 
 /// Names of the fields of a hybrid: l over that of RANS, and the share of large eddy simulation.
 pub(super) const FIELDS: [&str; 2] = ["hybrid_length_ratio", "hybrid_share"];
+
+/// Whether any field of a turbulence model besides its unknowns is wanted.
+pub(super) fn any_wanted(wanted: &dyn Fn(&str) -> bool) -> bool {
+    ["wall_distance", "eddy_viscosity_ratio", "eddy_viscosity"].into_iter().chain(FIELDS).any(wanted)
+}

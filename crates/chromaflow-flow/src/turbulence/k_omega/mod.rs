@@ -40,7 +40,7 @@ pub use formulas::{
     k_omega_rate, k_omega_sources, k_omega_wall, producing,
 };
 
-use super::hybrid::{FIELDS, HybridGrid};
+use super::hybrid::{FIELDS, HybridGrid, any_wanted};
 use super::{plate_friction, plate_thickness};
 use crate::config::{TurbulenceConfig, TurbulenceModel, WallTreatment};
 use crate::coupled::{Coupled, CoupledState, Direction, FlowView};
@@ -382,8 +382,7 @@ impl Coupled for KOmegaEquations {
         values: &[f64],
         wanted: &dyn Fn(&str) -> bool,
     ) -> Vec<(String, Vec<f64>)> {
-        if !["eddy_viscosity_ratio", "eddy_viscosity", "wall_distance"].into_iter().chain(FIELDS).any(wanted)
-        {
+        if !any_wanted(wanted) {
             return Vec::new();
         }
         let mut work = Work::default();

@@ -33,7 +33,7 @@ pub use formulas::{
     strain_rates, vorticity,
 };
 
-use super::hybrid::{FIELDS, HybridGrid, sa_hybrid_length};
+use super::hybrid::{FIELDS, HybridGrid, any_wanted, sa_hybrid_length};
 use super::k_omega::deformation;
 use super::walls::replace_shear;
 use crate::config::{Quadratic, Rotation, TurbulenceConfig};
@@ -246,8 +246,7 @@ impl Coupled for SaEquation {
         values: &[f64],
         wanted: &dyn Fn(&str) -> bool,
     ) -> Vec<(String, Vec<f64>)> {
-        if !["eddy_viscosity_ratio", "eddy_viscosity", "wall_distance"].into_iter().chain(FIELDS).any(wanted)
-        {
+        if !any_wanted(wanted) {
             return Vec::new();
         }
         let [nu, eddy] = self.viscosities(flow, values);
