@@ -166,8 +166,8 @@ pub trait Coupled: Send + Sync {
     /// Size of the values of each unknown, to tell a residual from the rounding of its sums; 1 where it is local.
     fn scales(&self) -> Vec<f64>;
 
-    /// Of an unknown that is not negative and spans orders of magnitude over the mesh, the size below which it counts for nothing:
-    /// its residual and its part of Newton-Krylov steps are measured by its own value at each node, plus this.
+    /// Of an unknown that spans orders of magnitude over the mesh, the size below which it counts for nothing:
+    /// its residual and its part of Newton-Krylov steps are measured by the size of its own value at each node, plus this.
     fn local_floor(&self, _unknown: usize) -> Option<f64> {
         None
     }

@@ -11,8 +11,8 @@ use chromaflow::dist::Links;
 pub(crate) struct Units {
     /// Of each unknown, and of its residual.
     pub(crate) of: Vec<[f64; 2]>,
-    /// What the two are multiplied by, `[rows, nb]`: of local unknowns their value, and that times V/dt, so that residuals are measured by
-    /// what they would change in a step; of others ones. Empty where no unknown is local.
+    /// What the two are multiplied by, `[rows, nb]`: of local unknowns their value, and where residuals are measured by what they would change in a
+    /// step that times V/dt; of others ones. Empty where no unknown is local.
     pub(crate) weights: Vec<[f64; 2]>,
 }
 
@@ -44,15 +44,16 @@ impl CoupledSystem {
     }
 
     /// Takes the present state and residual as those at which the derivative is taken; unknowns and residuals are then measured in
-    /// units with which each unknown is as large as a flow of this size, each residual as one of this norm.
-    pub(crate) fn measure(&mut self, flow: &FlowView<'_>, size: f64, norm: f64) {
+    /// units with which each unknown is as large as a flow of this size, each residual as one of this norm; residuals of local unknowns are
+    /// measured by what they would change in a step where that is asked for.
+    pub(crate) fn measure(&mut self, flow: &FlowView<'_>, (size, norm): (f64, f64), by_change: bool) {
         let (nb, n) = (self.state.nb, flow.dual.nodes());
         for row in 0..if self.units.weights.is_empty() { 0 } else { n } {
             for v in 0..nb {
                 let (weight, local) = (self.weight(row, v), self.floors[v].is_some());
                 // Ghosts of other ranks have no V/dt.
                 let time = Some(self.pseudo_time[row]).filter(|time| local && *time > 0.0).unwrap_or(1.0);
-                self.units.weights[row * nb + v] = [weight, weight * time];
+                self.units.weights[row * nb + v] = [weight, if by_change { weight * time } else { 1.0 }];
             }
         }
         let sums = self.sizes(flow);

@@ -51,7 +51,7 @@ pub struct CoupledSystem {
     pub(crate) physics: Box<dyn Coupled>,
     pub(crate) state: CoupledState,
     pub(crate) residual: Vec<f64>,
-    pub(super) update: Vec<f64>,
+    pub(crate) update: Vec<f64>,
     pub(super) jacobian: Jacobian,
     /// V/dt of each row in a Newton-Krylov step of the flow, where this system drives it.
     pub(super) pseudo_time: Vec<f64>,

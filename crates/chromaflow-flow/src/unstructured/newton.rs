@@ -40,7 +40,7 @@ struct FlowStep<'a> {
     beside: Vec<Beside>,
     /// Where systems beside the flow have derivatives themselves, else empty: the flow as it is, and along the direction.
     way: Way,
-    /// What residuals of the flow are divided by in GMRES's norm, where systems beside it are measured by each node's own; else empty.
+    /// What residuals of the flow are divided by in GMRES's norm where they are measured by what they would change; else empty.
     weights: Vec<f64>,
 }
 
@@ -221,6 +221,17 @@ impl FlowSystem {
         solved
     }
 
+    /// Whether GMRES measures residuals by what they would change in a step, R dt / V, those of local unknowns relative to their values, else by
+    /// R: where the flow depends on a system with local unknowns.
+    ///
+    /// Cells of boundary layers count little in |R|, and systems stay unsolved there. Where the stream is supersonic strong shocks decide, which
+    /// count little in R dt / V; k and omega have no other measure.
+    pub(super) fn measures_by_change(&self) -> bool {
+        let subsonic = self.config.freestream.mach < 1.0;
+        let mut driving = self.coupled.iter().filter(|system| system.drives_flow() && system.has_local());
+        driving.any(|system| subsonic || system.has_derivative())
+    }
+
     fn newton_step<'a>(
         &'a mut self,
         at: &Moment,
@@ -235,13 +246,13 @@ impl FlowSystem {
         };
         let size = norm_of(5, self.q.as_flattened());
         let pseudo_time = self.pseudo_times(at);
-        let local = self.coupled.iter().any(|system| system.drives_flow() && system.has_local());
-        let weights: Vec<f64> = if local {
+        let by_change = self.measures_by_change();
+        let weights: Vec<f64> = if by_change {
             pseudo_time.iter().map(|&time| if time > 0.0 { time } else { 1.0 }).collect()
         } else {
             Vec::new()
         };
-        let norm = if local {
+        let norm = if by_change {
             let weighted: Vec<f64> =
                 self.residual.as_flattened().iter().enumerate().map(|(i, r)| r / weights[i / 5]).collect();
             norm_of(5, &weighted)
@@ -253,7 +264,7 @@ impl FlowSystem {
         let driving = coupled.iter_mut().enumerate().filter(|(_, system)| system.drives_flow());
         let mut unknowns = 0;
         let beside = driving.map(|(number, system)| {
-            system.measure(&view, size, norm);
+            system.measure(&view, (size, norm), by_change);
             unknowns += system.state.nb;
             Beside { number, values: system.state.values.clone(), residual: system.residual.clone() }
         });

@@ -48,7 +48,7 @@ kernel_record! {
     /// What `measured` takes.
     pub(super) struct Measured {
         rows: u32, v: u32, floors: Read<f64>, base: Read<f64>, residual: Read<f64>, pseudo_time: Read<f64>,
-        of_values: Write<f64>, of_residuals: Write<f64>,
+        by_change: u32, of_values: Write<f64>, of_residuals: Write<f64>,
     }
 
     /// What `set_beside` takes.

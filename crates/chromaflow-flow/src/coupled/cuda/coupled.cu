@@ -81,30 +81,33 @@ extern "C" __global__ void __launch_bounds__(128) check_values(CheckValues) {
 }
 
 // For Newton-Krylov steps, a thread a value. `base` has the values where the derivative is taken; `units` those of each
-// unknown and of its residual, [NB][2]; `pseudo_time` V/dt of each row, by which residuals of local unknowns are
-// measured, too.
+// unknown and of its residual, [NB]; `pseudo_time` V/dt of each row, by which and by their values residuals of local
+// unknowns are measured where they are measured `by_change`.
 struct Units {
-    double unknown, residual;
+    double unknown, residual, by_change;
 };
-__device__ __forceinline__ double step_weight(const double* __restrict__ floors,
-                                              const double* __restrict__ pseudo_time, u64 at) {
+__device__ __forceinline__ double residual_weight(bool by_change, const double* __restrict__ floors,
+                                                  const double* __restrict__ base,
+                                                  const double* __restrict__ pseudo_time, u64 at) {
+    if (!by_change || floors[at % NB] < 0) return 1.0;
     const double time = pseudo_time[at / NB];
-    return floors[at % NB] >= 0 && time > 0 ? time : 1.0;
+    return weight(floors, base, at) * (time > 0 ? time : 1.0);
 }
 __device__ __forceinline__ Units units_at(const Units* __restrict__ units, const double* __restrict__ floors,
                                           const double* __restrict__ base,
                                           const double* __restrict__ pseudo_time, u64 at) {
-    const double w = weight(floors, base, at);
-    return {units[at % NB].unknown * w, units[at % NB].residual * w * step_weight(floors, pseudo_time, at)};
+    const Units of = units[at % NB];
+    return {of.unknown * weight(floors, base, at),
+            of.residual * residual_weight(of.by_change != 0, floors, base, pseudo_time, at), of.by_change};
 }
 // Values and residuals of the unknown v over their weights, and zeros of the others.
 extern "C" __global__ void __launch_bounds__(256)
 measured(Measured) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
     if (at >= (u64)rows * NB) return;
-    const double w = weight(floors, base, at);
-    of_values[at] = at % NB == v ? base[at] / w : 0.0;
-    of_residuals[at] = at % NB == v ? residual[at] / (w * step_weight(floors, pseudo_time, at)) : 0.0;
+    const double over = residual_weight(by_change, floors, base, pseudo_time, at);
+    of_values[at] = at % NB == v ? base[at] / weight(floors, base, at) : 0.0;
+    of_residuals[at] = at % NB == v ? residual[at] / over : 0.0;
 }
 // values = base + h v
 extern "C" __global__ void __launch_bounds__(256)

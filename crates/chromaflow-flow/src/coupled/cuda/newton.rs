@@ -59,7 +59,7 @@ impl Driving {
             pseudo_time: buffer(rows)?,
             r: buffer(nb * rows)?,
             z: buffer(nb * rows)?,
-            units: stream.upload(&vec![1.0; 2 * nb])?,
+            units: stream.upload(&vec![1.0; 3 * nb])?,
             changes: buffer(if has_derivative { nb * rows } else { 0 })?,
             directed: false,
             measured: module.kernel("measured")?,
@@ -139,6 +139,7 @@ impl CoupledSystemCuda {
         &mut self,
         flow: &FlowViewCuda<'_>,
         (size, norm): (f64, f64),
+        by_change: bool,
         sums: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         let share = self.share.as_deref();
@@ -158,7 +159,7 @@ impl CoupledSystemCuda {
                     .record(&kernel_arguments! { Measured {
                         rows: flow.mesh.rows as u32, v: v as u32, floors: &self.floors,
                         base: &driving.values, residual: &driving.residual,
-                        pseudo_time: &driving.pseudo_time, of_values: &driving.r, of_residuals: &driving.z,
+                        pseudo_time: &driving.pseudo_time, by_change: u32::from(by_change), of_values: &driving.r, of_residuals: &driving.z,
                     } })
                     .enqueue(flow.stream)?;
             }
@@ -171,7 +172,7 @@ impl CoupledSystemCuda {
             if let Some(share) = share {
                 share.sum(&mut squares);
             }
-            units.extend([unit(squares[0], size), unit(squares[1], norm)]);
+            units.extend([unit(squares[0], size), unit(squares[1], norm), f64::from(u8::from(by_change))]);
         }
         Ok(driving.units.upload(&units)?)
     }

@@ -173,7 +173,11 @@ impl Coupled for SaEquation {
     }
 
     fn scales(&self) -> Vec<f64> {
-        vec![self.config.inflow]
+        vec![1.0]
+    }
+
+    fn local_floor(&self, _unknown: usize) -> Option<f64> {
+        Some(self.config.inflow)
     }
 
     fn prepare(&mut self, flow: &FlowView<'_>, values: &[f64]) {

@@ -53,7 +53,7 @@ pub(super) struct NewtonCuda {
     z: DeviceBuffer<f64>,
     /// Over ranks a solution without its ghosts, for its norm; else empty.
     owned: DeviceBuffer<f64>,
-    /// Whether residuals of the flow are measured by V/dt.
+    /// Whether residuals are measured by what they would change, see [`FlowSystem::measures_by_change`](super::super::FlowSystem::measures_by_change).
     weighted: bool,
     /// Where systems beside the flow have derivatives themselves.
     way: Option<Way>,
@@ -108,7 +108,7 @@ impl NewtonCuda {
             }),
             sums: buffer(vectors.partials() + 2)?,
             vectors,
-            weighted: solver.coupled.iter().any(|system| system.drives_flow() && system.has_local()),
+            weighted: solver.measures_by_change(),
             way: if solver.coupled.iter().any(|system| system.drives_flow() && system.has_derivative()) {
                 let edges = solver.dual.edges.len();
                 Some(Way { nodes: buffer(8 * n)?, fluxes: buffer(5 * edges)?, along: buffer(8 * n)? })
@@ -152,10 +152,10 @@ impl NewtonCuda {
             }
         };
         let [size, norm] = squares.map(f64::sqrt);
-        let (sums, mut unknowns) = (&mut self.sums, 0);
+        let (sums, by_change, mut unknowns) = (&mut self.sums, self.weighted, 0);
         flow.each_driving(at, |system, view| {
             unknowns += system.nb();
-            system.set_base(view, (size, norm), sums)
+            system.set_base(view, (size, norm), by_change, sums)
         })?;
         self.size = if self.way.is_some() { size } else { size * ((1 + unknowns) as f64).sqrt() };
         Ok(())
