@@ -1,8 +1,9 @@
 //! The order of nodes inside the solver: node i is row i of the Jacobian.
 
-use crate::mesh::Mesh;
 use crate::mesh::pairs::Pairs;
+use crate::mesh::{Marker, Mesh};
 use crate::mesh::{norm, sub};
+use crate::parallel;
 use chromaflow::BlockPattern;
 use chromaflow::order::{Adjacency, Lines, Plan, PlanOptions};
 use chromaflow_device::Team;
@@ -43,15 +44,45 @@ pub fn renumber(mesh: &Mesh, numbering: impl Into<Numbering>, team: &Team) -> (M
     let lines = if lines { along_short_edges(mesh, &pattern, team) } else { Lines::default() };
     let plan = Plan::of_lines(&pattern, &lines, &options, team)
         .expect("the pattern of a mesh is square and symmetric");
-    let mut out = mesh.clone();
     let n = plan.permutation.len();
-    for (from, to) in mesh.nodes.chunks(n).zip(out.nodes.chunks_mut(n)) {
-        plan.permutation.gather(1, from, to);
+    let mut places = vec![[0.0; 3]; mesh.nodes.len()];
+    for (from, to) in mesh.nodes.chunks(n).zip(places.chunks_mut(n)) {
+        plan.permutation.gather_with(team, 1, from, to);
     }
-    let new = |i: u32| plan.permutation.new_of_old()[i as usize % n] + (i as usize / n * n) as u32;
-    out.renumber(new);
-    let edges = edges.renumbered(mesh.nodes.len(), team.size(), new);
+    let of_plane = plan.permutation.new_of_old();
+    // The back plane follows the front.
+    let planes = (nodes < mesh.nodes.len()).then(|| {
+        let planes = (0..mesh.nodes.len()).step_by(n);
+        planes.flat_map(|first| of_plane.iter().map(move |&i| i + first as u32)).collect::<Vec<_>>()
+    });
+    let new_of_old = planes.as_deref().unwrap_or(of_plane);
+    let marker = |marker: &Marker| Marker {
+        triangles: renamed(&marker.triangles, new_of_old, team),
+        quads: renamed(&marker.quads, new_of_old, team),
+        name: marker.name.clone(),
+        partner: marker.partner.clone(),
+        code: marker.code,
+    };
+    let out = Mesh {
+        nodes: places,
+        tets: renamed(&mesh.tets, new_of_old, team),
+        pyramids: renamed(&mesh.pyramids, new_of_old, team),
+        prisms: renamed(&mesh.prisms, new_of_old, team),
+        hexes: renamed(&mesh.hexes, new_of_old, team),
+        markers: mesh.markers.iter().map(marker).collect(),
+        planar: mesh.planar,
+        periods: mesh.periods,
+    };
+    let edges = edges.renumbered(mesh.nodes.len(), team.size(), |i| new_of_old[i as usize]);
     (out, plan, edges)
+}
+
+/// Elements or faces whose nodes have new numbers.
+fn renamed<const N: usize>(list: &[[u32; N]], new_of_old: &[u32], team: &Team) -> Vec<[u32; N]>
+where
+    [u32; N]: Default,
+{
+    parallel::map(team, list, |nodes| nodes.map(|i| new_of_old[i as usize]))
 }
 
 /// Lines of the rows of a pattern, whose row i is node i.
@@ -64,8 +95,34 @@ fn along_short_edges(mesh: &Mesh, pattern: &BlockPattern, team: &Team) -> Lines 
 #[cfg(test)]
 mod tests {
     use super::{Numbering, renumber};
-    use crate::mesh::generate::{Cells, box_mesh};
+    use crate::mesh::generate::{Cells, Cylinder, box_mesh};
+    use crate::mesh::pairs::Pairs;
     use chromaflow_device::Team;
+
+    /// Meshes in space and planar ones: the mesh in its new order, its plan and its edges are those of one thread; the mesh is the old one by other names.
+    #[test]
+    fn the_order_does_not_depend_on_the_number_of_threads() {
+        let solid = box_mesh([30, 25, 20], [1.0; 3], Cells::Mixed, 0.2);
+        let planar = Cylinder { cells: [120, 80], radius: 4.0, growth: 1.05, triangles: true }.mesh();
+        for mesh in [solid, planar] {
+            let (one, plan, edges) = renumber(&mesh, Numbering::default(), &Team::new(1));
+            let (n, new) = (plan.permutation.len(), plan.permutation.new_of_old());
+            let name = |i: u32| new[i as usize % n] + (i as usize / n * n) as u32;
+            let mut expected = mesh.clone();
+            expected.renumber(name);
+            (0..mesh.nodes.len() as u32)
+                .for_each(|i| expected.nodes[name(i) as usize] = mesh.nodes[i as usize]);
+            assert!(one == expected);
+            assert_eq!(edges.to_vec(), Pairs::edges(&one).to_vec());
+            for threads in [2, 3, 8] {
+                let (many, other, of_many) = renumber(&mesh, Numbering::default(), &Team::new(threads));
+                assert!(many == one, "{threads} threads");
+                assert_eq!(other.permutation, plan.permutation);
+                assert_eq!(other.batches.offsets(), plan.batches.offsets());
+                assert_eq!(of_many.to_vec_with(threads), edges.to_vec());
+            }
+        }
+    }
 
     /// Boxes eight times as wide as high: a line up from each node of the floor; cubes: none.
     #[test]

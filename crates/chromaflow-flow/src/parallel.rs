@@ -4,6 +4,7 @@
 use chromaflow_device::{Team, split};
 use std::ops::Range;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Calls `f(rows, part)` on every member: `part` holds the `width` values of each of its `rows` of `out`.
 pub fn rows<T: Send>(
@@ -22,6 +23,20 @@ pub fn rows<T: Send>(
         let mut part = parts[m.rank()].lock().expect("each member locks its own part once");
         let (range, values) = &mut *part;
         f(range.clone(), values);
+    });
+}
+
+/// Calls `f(rows, part)` for pieces of `size` rows, with a value of `out` each, which members take in turn: where rows cost more or less.
+pub fn in_turn<T: Send>(team: &Team, size: usize, out: &mut [T], f: impl Fn(Range<usize>, &mut [T]) + Sync) {
+    let pieces: Vec<_> = out.chunks_mut(size).map(Mutex::new).collect();
+    let next = AtomicUsize::new(0);
+    team.run(|_| {
+        loop {
+            let k = next.fetch_add(1, Relaxed);
+            let Some(piece) = pieces.get(k) else { return };
+            let mut piece = piece.lock().expect("each piece is taken once");
+            f(k * size..k * size + piece.len(), &mut piece);
+        }
     });
 }
 
@@ -178,6 +193,10 @@ mod tests {
                 }
             });
             assert_eq!(out, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
+            in_turn(&team, 3, &mut out, |range, part| {
+                part.iter_mut().zip(range).for_each(|(value, row)| *value += 10 * row);
+            });
+            assert_eq!(out, [1, 11, 22, 32, 43, 53, 64, 74, 85, 95]);
             let (mut marks, mut rows) = (vec![0; 10], vec![0; 5]);
             positions(&team, &row_ptr, (1, &mut marks), (1, &mut rows), |range, part, rows| {
                 let base = row_ptr[range.start];

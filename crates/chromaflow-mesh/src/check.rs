@@ -1,10 +1,10 @@
 //! Whether a mesh is one that a solver can use.
 
 use super::faces::{self, HalfFace, face_nodes, same_turn};
-use super::kind::{mean, norm, sub};
-use super::par::{self, parts, split, threads};
+use super::kind::{dot, mean, norm, sub};
+use super::par::{self, Spread, parts, split, threads};
 use super::{Defect, Finding, Kind, Mesh, Provenance, Report, Subject, topology, volume};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Checks everything that [`Report`] knows: node numbers, volumes, faces, duplicates, unused nodes, markers. Linear in the
 /// size of the mesh. `places` (from [`super::load`]) lets findings say where the file has them.
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 pub fn check(mesh: &Mesh, places: Option<&Provenance>) -> Report {
     let mut checker = Checker { mesh, places, report: markers_of(mesh), threads: threads(0), judged: None };
     if checker.indices() {
-        checker.volumes();
+        checker.volumes(None);
         checker.duplicates();
         let faces = checker.faces();
         for f in &faces.turned {
@@ -186,24 +186,34 @@ impl Checker<'_> {
         bad.iter().all(|&d| self.report.count(d) == 0)
     }
 
-    pub(crate) fn volumes(&mut self) {
+    /// Looks at the volumes of all elements, or of some of each type, and for nodes that no element has.
+    pub(crate) fn volumes(&mut self, some: Option<&[Vec<u32>; 4]>) {
         let mesh = self.mesh;
         let parts = parts(self.threads, mesh.elements());
         let used: Vec<AtomicBool> = mesh.nodes.iter().map(|_| AtomicBool::new(false)).collect();
-        for (kind, list) in topology::lists(mesh) {
-            let (corners, count) = (kind.nodes(), mesh.count(kind));
+        par::each_part(parts, |part| {
+            for (_, _, list) in topology::part_of(mesh, parts, part) {
+                for used in list.iter().map(|&n| &used[n as usize]) {
+                    // Most are known already: lines of memory stay with all threads.
+                    if !used.load(Relaxed) {
+                        used.store(true, Relaxed);
+                    }
+                }
+            }
+        });
+        for kind in Kind::ALL {
+            let some = some.map(|some| &some[kind as usize]);
+            let count = some.map_or(mesh.count(kind), Vec::len);
             let bad = par::each_part(parts, |part| {
                 let mut bad = Vec::new();
                 let mut p = Vec::with_capacity(8);
-                for i in split(count, parts, part) {
+                for i in split(count, parts, part).map(|k| some.map_or(k, |some| some[k] as usize)) {
                     p.clear();
-                    for &n in &list[i * corners..(i + 1) * corners] {
-                        used[n as usize].store(true, Relaxed);
-                        p.push(mesh.nodes[n as usize]);
-                    }
+                    p.extend(mesh.nodes_of(kind, i).iter().map(|&n| mesh.nodes[n as usize]));
                     let v = volume(kind, &p);
-                    if v < 0.0 || is_flat(v, &p) {
-                        bad.push((i, v, is_flat(v, &p)));
+                    let flat = is_flat(v, &p);
+                    if v < 0.0 || flat {
+                        bad.push((i, v, flat));
                     }
                 }
                 bad
@@ -234,46 +244,42 @@ impl Checker<'_> {
         let mixed = |n: u32| (u64::from(n) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
         let twice = |n: u32| mixed(n).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mark = |nodes: &[u32]| nodes.iter().map(|&n| twice(n)).fold(0, u64::wrapping_add);
-        for (kind, list) in topology::lists(mesh) {
-            // Buckets by the smallest node; within one, equal sets of nodes are neighbors after sorting.
+        let low = |nodes: &[u32]| nodes.iter().copied().min().unwrap_or(0);
+        for (kind, list) in topology::lists(mesh).into_iter().filter(|(_, list)| !list.is_empty()) {
+            // By the smallest node: elements with equal sums are looked at.
             let (corners, count) = (kind.nodes(), mesh.count(kind));
             let parts = parts(self.threads, count);
-            let each = |part: usize, put: &mut dyn FnMut(u32, u32)| {
-                for i in split(count, parts, part) {
-                    put(list[i * corners..(i + 1) * corners].iter().copied().min().unwrap_or(0), i as u32);
-                }
+            let each = |part: usize, spread: &mut Spread<u64>| {
+                let range = split(count, parts, part);
+                let own = list[range.start * corners..range.end * corners].chunks_exact(corners);
+                own.for_each(|nodes| spread.put(low(nodes), mark(nodes)));
             };
-            if count == 0 {
+            let alike = par::grouped(parts, mesh.nodes.len(), each, |own| {
+                let (mut marks, mut alike) = (Vec::new(), Vec::new());
+                for node in own.range.clone() {
+                    marks.clear();
+                    marks.extend_from_slice(own.of(node));
+                    marks.sort_unstable();
+                    if marks.windows(2).any(|w| w[0] == w[1]) {
+                        alike.push(node as u32);
+                    }
+                }
+                alike
+            });
+            let alike = alike.concat();
+            if alike.is_empty() {
                 continue;
             }
-            let (n, all) =
-                (mesh.nodes.len(), |part: usize, put: &mut dyn FnMut(u32)| each(part, &mut |b, _| put(b)));
-            let counts = par::counts(parts, n, all);
-            let order = par::collect::<AtomicU32>(parts, 0..n, &counts, each);
-            let ranges = par::balanced(par::pieces(parts), 0..n, &counts);
-            let starts = par::starts(&ranges, &counts);
-            let found = par::each_in_turn(parts, ranges.len(), |part| {
-                let (mut at, mut bucket, mut found) = (starts[part], Vec::new(), Vec::new());
-                let mut marks: Vec<u64> = Vec::new();
-                for b in ranges[part].clone() {
-                    let members = &order[at..at + counts[b]];
-                    at += counts[b];
-                    marks.clear();
-                    marks.extend(members.iter().map(|&e| mark(mesh.nodes_of(kind, e as usize))));
-                    marks.sort_unstable();
-                    if marks.windows(2).all(|w| w[0] != w[1]) {
-                        continue;
-                    }
-                    bucket.clear();
-                    bucket.extend(members.iter().map(|&e| (sorted(mesh.nodes_of(kind, e as usize)), e)));
-                    bucket.sort_unstable();
-                    found.extend(
-                        bucket.windows(2).filter(|w| w[0].0 == w[1].0).map(|w| (w[0].1, w[1].1 as usize)),
-                    );
+            let mut found = Vec::new();
+            mesh.each_of(kind, |e, nodes| {
+                if alike.binary_search(&low(nodes)).is_ok() {
+                    found.push((sorted(nodes), e as u32));
                 }
-                found
             });
-            for (first, e) in found.into_iter().flatten() {
+            // The smallest node stands first.
+            found.sort_unstable();
+            for w in found.windows(2).filter(|w| w[0].0 == w[1].0) {
+                let (first, e) = (w[0].1, w[1].1 as usize);
                 self.element(Defect::DuplicateElement, kind, e, mesh.nodes_of(kind, e), || {
                     format!("{kind} {first} has the same nodes")
                 });
@@ -290,6 +296,7 @@ impl Checker<'_> {
         faces::groups(
             mesh,
             self.threads,
+            true,
             |group| is_ordinary(mesh, group),
             |group| {
                 let elements = group.iter().take_while(|h| !h.is_boundary()).count();
@@ -383,6 +390,7 @@ impl Checker<'_> {
         faces::groups(
             mesh,
             self.threads,
+            false,
             |group| !inside(group),
             |group| {
                 if let [a, b] = group
@@ -426,6 +434,7 @@ impl Checker<'_> {
         faces::groups(
             mesh,
             self.threads,
+            true,
             |group| is_ordinary(mesh, group),
             |group| {
                 let elements = group.iter().take_while(|h| !h.is_boundary()).count();
@@ -449,7 +458,7 @@ impl Checker<'_> {
 }
 
 /// Whether a face joins two elements that agree on it, or an element and a boundary face.
-fn is_ordinary(mesh: &Mesh, group: &[HalfFace]) -> bool {
+pub(crate) fn is_ordinary(mesh: &Mesh, group: &[HalfFace]) -> bool {
     match group {
         [a, b] if b.is_boundary() => !a.is_boundary() && differs(mesh, *a, *b).is_none(),
         [a, b] => turns(mesh, *a, *b) == Some(false),
@@ -477,7 +486,8 @@ fn turns(mesh: &Mesh, a: HalfFace, b: HalfFace) -> Option<bool> {
 
 /// Whether a volume is nothing but rounding, for an element with the corners `p`.
 pub(crate) fn is_flat(volume: f64, p: &[[f64; 3]]) -> bool {
-    let length = p.iter().map(|x| norm(sub(*x, p[0]))).fold(0.0, f64::max);
+    let square = p[1..].iter().map(|x| sub(*x, p[0])).map(|d| dot(d, d)).fold(0.0, f64::max);
+    let length = square.sqrt();
     volume.abs() <= 1e-15 * length.powi(3)
 }
 

@@ -1,8 +1,6 @@
 //! Which faces meet: every face of every element and of the boundary, grouped by its nodes.
 
-use super::par::{self, parts, split};
 use super::{Kind, Mesh, topology};
-use std::sync::atomic::AtomicU64;
 
 /// A face of an element or of the boundary.
 #[derive(Clone, Copy, Debug)]
@@ -22,9 +20,6 @@ impl HalfFace {
     }
 }
 
-/// How many half faces are held at once, in 8 bytes each: bounds the memory of a pass over any mesh.
-const AT_ONCE: usize = 1 << 26;
-
 fn key(nodes: &[u32]) -> (u32, [u32; 3]) {
     let mut k = [u32::MAX; 4];
     k[..nodes.len()].copy_from_slice(nodes);
@@ -32,88 +27,127 @@ fn key(nodes: &[u32]) -> (u32, [u32; 3]) {
     (k[0], [k[1], k[2], k[3]])
 }
 
-/// Calls `visit` with the smallest node of every half face of a part of the mesh, its owner and its local face.
-fn each(mesh: &Mesh, (parts, part): (usize, usize), mut visit: impl FnMut(u32, u32, u8)) {
-    let mut first = 0;
-    for (kind, nodes) in topology::lists(mesh) {
-        let corners = kind.nodes();
-        let range = split(nodes.len() / corners, parts, part);
-        let own = nodes[range.start * corners..range.end * corners].chunks_exact(corners);
-        for (e, nodes) in range.zip(own) {
-            for (local, face) in kind.faces().iter().enumerate() {
-                let low = face.iter().map(|&i| nodes[i]).min().unwrap_or(0);
-                visit(low, (first + e) as u32, local as u8);
-            }
-        }
-        first += nodes.len() / corners;
+/// Those nodes of an element that are the lowest of some of its faces, each once.
+fn lowest(kind: Kind, nodes: &[u32]) -> u8 {
+    let mut found = 0_u8;
+    for face in kind.faces() {
+        let low = face.iter().fold(face[0], |low, &i| if nodes[i] < nodes[low] { i } else { low });
+        let again = (0..nodes.len()).any(|k| found & 1 << k != 0 && nodes[k] == nodes[low]);
+        found |= u8::from(!again) << low;
     }
-    if part > 0 {
-        return;
-    }
-    let mut owner = 0;
-    for m in &mesh.markers {
-        let faces = m.triangles.iter().map(|t| t.as_slice()).chain(m.quads.iter().map(|q| q.as_slice()));
-        for face in faces {
-            visit(face.iter().copied().min().unwrap_or(0), owner, HalfFace::BOUNDARY);
-            owner += 1;
-        }
-    }
+    found
 }
 
-/// The half face of an entry: owner, then local face.
-fn half(mesh: &Mesh, entry: u64) -> HalfFace {
-    let (owner, local) = ((entry >> 8) as u32, entry as u8);
-    let (_, key) = if local == HalfFace::BOUNDARY {
-        let (_, corners, _, nodes) = mesh.boundary_face(owner as usize);
-        key(&nodes[..corners])
-    } else {
-        let (kind, _, nodes) = mesh.element(owner as usize);
-        let (face, corners) = face_nodes(kind, nodes, local);
-        key(&face[..corners])
-    };
-    HalfFace { key, owner, local }
+/// The boundary faces with their lowest nodes, in the order of these, then in that of the faces.
+fn boundary_by_lowest(mesh: &Mesh) -> Vec<(u32, u32)> {
+    let faces = mesh.markers.iter().flat_map(|m| {
+        let triangles = m.triangles.iter().map(|t| t.as_slice());
+        triangles.chain(m.quads.iter().map(|q| q.as_slice()))
+    });
+    let lows = faces.map(|face| face.iter().copied().min().unwrap_or(0));
+    let mut all: Vec<(u32, u32)> = lows.zip(0..).collect();
+    all.sort_unstable();
+    all
+}
+
+/// A half face by its nodes.
+fn half(nodes: &[u32], owner: u32, local: u8) -> (u32, HalfFace) {
+    let (low, key) = key(nodes);
+    (low, HalfFace { key, owner, local })
 }
 
 /// Calls `visit` once for each set of nodes that is a face and not `ordinary`, with all its half faces: elements in ascending order
-/// first, then boundary faces; faces in the order of their nodes. Buckets by the smallest node; linear in the mesh, in bounded memory,
-/// on so many threads but for what is visited. All node numbers must be valid.
+/// first, then boundary faces; faces in the order of their nodes. With `paired`, faces of two elements that turn it one against the other, and of one
+/// element and a boundary face that turn it alike, are ordinary besides; where all faces of which a node is the lowest are, none of them is sorted.
+/// Linear in the mesh, on so many threads but for what is visited. All node numbers must be valid.
 pub(crate) fn groups(
     mesh: &Mesh,
     threads: usize,
+    paired: bool,
     ordinary: impl Fn(&[HalfFace]) -> bool + Sync,
     mut visit: impl FnMut(&[HalfFace]),
 ) {
-    let n = mesh.nodes.len();
-    let parts = parts(threads, mesh.elements());
-    let counts = par::counts(parts, n, |part, put| each(mesh, (parts, part), |low, _, _| put(low)));
-    let mut first = 0;
-    while first < n {
-        let (mut last, mut total) = (first, 0usize);
-        while last < n && (total == 0 || total + counts[last] <= AT_ONCE) {
-            total += counts[last];
-            last += 1;
-        }
-        let entries = par::collect::<AtomicU64>(parts, first..last, &counts, |part, put| {
-            each(mesh, (parts, part), |low, owner, local| put(low, u64::from(owner) << 8 | u64::from(local)));
-        });
-        let ranges = par::balanced(par::pieces(parts), first..last, &counts);
-        let starts = par::starts(&ranges, &counts);
-        let found = par::each_in_turn(parts, ranges.len(), |part| {
-            let (mut at, mut bucket, mut found) = (starts[part], Vec::new(), Vec::new());
-            for b in ranges[part].clone() {
-                bucket.clear();
-                bucket.extend(entries[at..at + counts[b]].iter().map(|&entry| half(mesh, entry)));
-                at += counts[b];
-                bucket.sort_unstable_by_key(|h| (h.key, h.is_boundary(), h.owner, h.local));
-                for group in bucket.chunk_by(|a, b| a.key == b.key).filter(|group| !ordinary(group)) {
-                    found.push(group.to_vec());
+    let boundary = boundary_by_lowest(mesh);
+    let found = topology::around(mesh, threads, lowest, |own| {
+        let (mut bucket, mut seen, mut found) = (Vec::new(), Vec::new(), Vec::new());
+        let mut at = boundary.partition_point(|&(low, _)| (low as usize) < own.range.start);
+        for node in own.range.clone() {
+            let elements = own.of(node);
+            let sides = boundary[at..].iter().take_while(|&&(low, _)| low as usize == node).count();
+            let sides = &boundary[at..at + sides];
+            at += sides.len();
+            let node = node as u32;
+            if paired && are_paired(mesh, node, elements, sides, &mut seen) {
+                continue;
+            }
+            bucket.clear();
+            for &e in elements {
+                let (kind, _, nodes) = mesh.element(e as usize);
+                for local in 0..kind.faces().len() as u8 {
+                    let (face, corners) = face_nodes(kind, nodes, local);
+                    let (low, half) = half(&face[..corners], e, local);
+                    bucket.extend((low == node).then_some(half));
                 }
             }
-            found
-        });
-        found.iter().flatten().for_each(|group| visit(group));
-        first = last;
+            bucket.extend(sides.iter().map(|&(_, owner)| {
+                let (_, corners, _, nodes) = mesh.boundary_face(owner as usize);
+                half(&nodes[..corners], owner, HalfFace::BOUNDARY).1
+            }));
+            bucket.sort_unstable_by_key(|h| (h.key, h.is_boundary(), h.owner, h.local));
+            for group in bucket.chunk_by(|a, b| a.key == b.key).filter(|group| !ordinary(group)) {
+                found.push(group.to_vec());
+            }
+        }
+        found
+    });
+    found.iter().flatten().for_each(|group| visit(group));
+}
+
+/// A face by its nodes after the lowest one, whichever way it turns; which way that is; and whether both sides of it were met.
+type Met = ((u64, u32), bool, bool);
+
+/// Faces around a node among which one is looked for.
+const MOST_MET: usize = 64;
+
+/// Whether every face of which a node is the lowest has two sides that fit; `false`, too, where there are many faces or a node stands in one twice.
+fn are_paired(mesh: &Mesh, node: u32, elements: &[u32], sides: &[(u32, u32)], seen: &mut Vec<Met>) -> bool {
+    seen.clear();
+    for &e in elements {
+        let (kind, _, nodes) = mesh.element(e as usize);
+        for face in kind.faces() {
+            let n = face.len();
+            let Some(first) = (0..n).find(|&k| nodes[face[k]] == node) else { continue };
+            let after = |k: usize| nodes[face[if first + k < n { first + k } else { first + k - n }]];
+            if (1..n).any(|k| after(k) < node) {
+                continue;
+            }
+            let Some((key, turn)) = after_lowest(node, n, after) else { return false };
+            match seen.iter().position(|met| met.0 == key) {
+                None if seen.len() < MOST_MET => seen.push((key, turn, false)),
+                Some(at) if !seen[at].2 && seen[at].1 != turn => seen[at].2 = true,
+                _ => return false,
+            }
+        }
     }
+    for &(_, owner) in sides {
+        let (_, n, _, nodes) = mesh.boundary_face(owner as usize);
+        let first = (0..n).find(|&k| nodes[k] == node).unwrap_or(0);
+        let Some((key, turn)) = after_lowest(node, n, |k| nodes[(first + k) % n]) else { return false };
+        match seen.iter_mut().find(|met| met.0 == key) {
+            Some((_, other, both @ false)) if *other == turn => *both = true,
+            _ => return false,
+        }
+    }
+    seen.iter().all(|&(_, _, both)| both)
+}
+
+/// A face of `n` nodes, of which the lowest is `node` and `after(k)` stands k places after it; none where that stands there twice.
+fn after_lowest(node: u32, n: usize, after: impl Fn(usize) -> u32) -> Option<((u64, u32), bool)> {
+    let [next, last] = [after(1), after(n - 1)];
+    let across = if n == 4 { after(2) } else { u32::MAX };
+    let once = next != node && last != node && across != node;
+    let key = (u64::from(next.min(last)) << 32 | u64::from(next.max(last)), across);
+    once.then_some((key, next < last))
 }
 
 /// Whether two orders of the same nodes turn the same way round; `None` where they are not the same cycle at all.

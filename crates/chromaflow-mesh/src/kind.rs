@@ -98,21 +98,25 @@ impl fmt::Display for Kind {
 }
 
 /// a - b.
+#[inline]
 pub fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
 /// a x b.
+#[inline]
 pub fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 /// a . b.
+#[inline]
 pub fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
 /// Length of a.
+#[inline]
 pub fn norm(a: [f64; 3]) -> f64 {
     dot(a, a).sqrt()
 }

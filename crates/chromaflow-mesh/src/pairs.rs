@@ -1,10 +1,10 @@
 //! Pairs of nodes: the edges of a mesh, and the diagonals that name its quadrilaterals.
 
 use super::Mesh;
-use super::par;
+use super::par::{self, Spread};
 use super::topology;
 use chromaflow::BlockPattern;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::ops::Range;
 
 /// A set of pairs of nodes, numbered in ascending order of the lower node, then of the higher one.
 #[derive(Debug)]
@@ -27,51 +27,34 @@ impl Pairs {
         parts: usize,
         visit: impl Fn(usize, &mut dyn FnMut(u32, u32)) + Sync,
     ) -> Self {
-        let counts = par::counts(parts, nodes, |part, put| visit(part, &mut |a, b| put(a.min(b))));
-        let mut second = par::collect::<AtomicU32>(parts, 0..nodes, &counts, |part, put| {
-            visit(part, &mut |a, b| put(a.min(b), a.max(b)));
-        });
-        let ranges = par::balanced(parts, 0..nodes, &counts);
-        let mut sum = 0;
-        let ends: Vec<usize> = ranges
-            .iter()
-            .map(|range| {
-                sum += counts[range.clone()].iter().sum::<usize>();
-                sum
-            })
-            .collect();
-        // Each part sorts its own nodes' partners and draws the different ones together.
-        let kept = par::each_piece(&mut second, &ends, |part, _, own| {
-            let (mut from, mut to, mut kept) = (0, 0, Vec::with_capacity(ranges[part].len()));
-            for &count in &counts[ranges[part].clone()] {
-                let end = from + count;
-                own[from..end].sort_unstable();
-                let start = to;
-                for k in from..end {
-                    if k == from || own[k] != own[to - 1] {
-                        // `to` trails `k`: nothing unread is overwritten.
-                        own[to] = own[k];
-                        to += 1;
+        Self::collected(nodes, parts, |part, names| visit(part, &mut |a, b| names.pair(a, b)))
+    }
+
+    fn collected(nodes: usize, parts: usize, visit: impl Fn(usize, &mut Named) + Sync) -> Self {
+        let each = |part: usize, spread: &mut Spread<u32>| {
+            visit(part, &mut Named { spread, last: vec![u64::MAX; LAST] });
+        };
+        // Partners of each node are sorted, and the different ones drawn together.
+        let found = par::grouped(parts, nodes, each, |own| {
+            let (mut second, mut kept) = (Vec::<u32>::new(), Vec::with_capacity(own.range.len()));
+            for node in own.range.clone() {
+                let start = second.len();
+                second.extend_from_slice(own.of(node));
+                second[start..].sort_unstable();
+                let mut end = start;
+                for k in start..second.len() {
+                    if k == start || second[k] != second[end - 1] {
+                        second[end] = second[k];
+                        end += 1;
                     }
                 }
-                kept.push((to - start) as u32);
-                from = end;
+                second.truncate(end);
+                kept.push((end - start) as u32);
             }
-            kept
+            (kept, second)
         });
-        let (mut ptr, mut at) = (Vec::with_capacity(nodes + 1), 0);
-        ptr.push(0);
-        for (kept, end) in kept.iter().zip([0].iter().chain(&ends)) {
-            let total: usize = kept.iter().map(|&k| k as usize).sum();
-            second.copy_within(*end..end + total, at);
-            for k in kept {
-                at += *k as usize;
-                ptr.push(at as u32);
-            }
-        }
-        second.truncate(at);
-        second.shrink_to_fit();
-        Self { ptr, second }
+        let (kept, second): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        Self { ptr: beginnings(nodes, &kept), second: par::joined(parts, second) }
     }
 
     /// The edges of all elements; none from a node to itself, where that is its own neighbor's image.
@@ -82,14 +65,12 @@ impl Pairs {
     /// The same on so many threads.
     pub fn edges_with(mesh: &Mesh, threads: usize) -> Self {
         let parts = par::parts(threads, mesh.elements());
-        Self::of_parts(mesh.nodes.len(), parts, |part, pair| {
-            for (kind, nodes) in topology::lists(mesh) {
-                let corners = kind.nodes();
-                let range = par::split(nodes.len() / corners, parts, part);
-                for e in nodes[range.start * corners..range.end * corners].chunks_exact(corners) {
+        Self::collected(mesh.nodes.len(), parts, |part, names| {
+            for (kind, _, list) in topology::part_of(mesh, parts, part) {
+                for e in list.chunks_exact(kind.nodes()) {
                     for &[a, b] in kind.edges() {
                         if e[a] != e[b] {
-                            pair(e[a], e[b]);
+                            names.pair(e[a], e[b]);
                         }
                     }
                 }
@@ -100,9 +81,10 @@ impl Pairs {
     /// The same pairs of nodes that have other numbers, on so many threads: `new(i)` for i, below `nodes`.
     pub fn renumbered(&self, nodes: usize, threads: usize, new: impl Fn(u32) -> u32 + Sync) -> Self {
         let parts = par::parts(threads, self.len());
-        Self::of_parts(nodes, parts, |part, pair| {
+        Self::collected(nodes, parts, |part, names| {
             for i in par::split(self.ptr.len() - 1, parts, part) {
-                self.of(i).iter().for_each(|&b| pair(new(i as u32), new(b)));
+                let a = new(i as u32);
+                self.of(i).iter().for_each(|&b| names.pair(a, new(b)));
             }
         })
     }
@@ -149,9 +131,34 @@ impl Pairs {
 
     /// All pairs, lower node first.
     pub fn to_vec(&self) -> Vec<[u32; 2]> {
-        let mut all = Vec::with_capacity(self.len());
-        self.iter().for_each(|(a, b)| all.push([a, b]));
+        self.to_vec_with(1)
+    }
+
+    /// The same on so many threads.
+    pub fn to_vec_with(&self, threads: usize) -> Vec<[u32; 2]> {
+        let parts = par::parts(threads, self.len());
+        let nodes: Vec<Range<usize>> =
+            (0..parts).map(|part| par::split(self.ptr.len() - 1, parts, part)).collect();
+        let ends: Vec<usize> = nodes.iter().map(|range| self.ptr[range.end] as usize).collect();
+        let mut all = vec![[0; 2]; self.len()];
+        par::each_piece(&mut all, &ends, |part, first, own| {
+            for i in nodes[part].clone() {
+                for k in self.ptr[i] as usize..self.ptr[i + 1] as usize {
+                    own[k - first] = [i as u32, self.second[k]];
+                }
+            }
+        });
         all
+    }
+
+    /// The numbers of the pairs of each lower node, `[nodes + 1]`: where they begin.
+    pub fn beginnings(&self) -> &[u32] {
+        &self.ptr
+    }
+
+    /// The higher nodes of the pairs of a lower one.
+    pub fn above(&self, low: usize) -> &[u32] {
+        self.of(low)
     }
 
     /// The partners of every node, and the pair of each position.
@@ -163,59 +170,63 @@ impl Pairs {
     pub fn graph_with(&self, threads: usize) -> (BlockPattern, Vec<u32>) {
         let n = self.ptr.len() - 1;
         let parts = par::parts(threads, self.len());
-        // Lower partners and their pairs by the higher node; higher partners stand in order already.
-        let lower = |part: usize, put: &mut dyn FnMut(u32, u64)| {
+        // Lower partners and their pairs by the higher node, where they ascend; higher partners stand in order already.
+        let lower = |part: usize, spread: &mut Spread<[u32; 2]>| {
             for i in par::split(n, parts, part) {
-                let first = self.ptr[i];
-                for (k, &b) in self.of(i).iter().enumerate() {
-                    put(b, (i as u64) << 32 | u64::from(first + k as u32));
-                }
+                (self.ptr[i]..).zip(self.of(i)).for_each(|(pair, &b)| spread.put(b, [i as u32, pair]));
             }
         };
-        let counts = par::counts(parts, n, |part, put| lower(part, &mut |b, _| put(b)));
-        let mut entries = par::collect::<AtomicU64>(parts, 0..n, &counts, lower);
-        let mut row_ptr = Vec::with_capacity(n + 1);
-        row_ptr.push(0_u32);
-        for (i, below) in counts.iter().enumerate() {
-            row_ptr.push(row_ptr[i] + *below as u32 + (self.ptr[i + 1] - self.ptr[i]));
-        }
-        let ranges = par::balanced(parts, 0..n, &counts);
-        let (mut sum, mut ends, mut ends_of_rows) = (0, Vec::new(), Vec::new());
-        for range in &ranges {
-            sum += counts[range.clone()].iter().sum::<usize>();
-            ends.push(sum);
-            ends_of_rows.push(row_ptr[range.end] as usize);
-        }
-        par::each_piece(&mut entries, &ends, |part, _, own| {
-            let mut rest = own;
-            for &count in &counts[ranges[part].clone()] {
-                let (row, after) = rest.split_at_mut(count);
-                row.sort_unstable();
-                rest = after;
+        let found = par::grouped(parts, n, lower, |own| {
+            let (mut columns, mut pairs, mut counts) = (Vec::new(), Vec::new(), Vec::new());
+            for i in own.range.clone() {
+                let below = own.of(i);
+                columns.extend(below.iter().map(|entry| entry[0]));
+                pairs.extend(below.iter().map(|entry| entry[1]));
+                columns.extend_from_slice(self.of(i));
+                pairs.extend(self.ptr[i]..self.ptr[i + 1]);
+                counts.push((below.len() + self.of(i).len()) as u32);
             }
+            (counts, (columns, pairs))
         });
-        let starts: Vec<usize> = [0].into_iter().chain(ends).collect();
-        let fill = |value: &(dyn Fn(u64) -> u32 + Sync), own: &(dyn Fn(usize, usize) -> u32 + Sync)| {
-            let mut out = vec![0_u32; row_ptr[n] as usize];
-            par::each_piece(&mut out, &ends_of_rows, |part, _, piece| {
-                let (mut from, mut to) = (starts[part], 0);
-                for i in ranges[part].clone() {
-                    for &entry in &entries[from..from + counts[i]] {
-                        piece[to] = value(entry);
-                        to += 1;
-                    }
-                    from += counts[i];
-                    for k in self.ptr[i] as usize..self.ptr[i + 1] as usize {
-                        piece[to] = own(i, k);
-                        to += 1;
-                    }
-                }
-            });
-            out
-        };
-        let columns = fill(&|entry| (entry >> 32) as u32, &|_, k| self.second[k]);
-        let pairs = fill(&|entry| entry as u32, &|_, k| k as u32);
-        (BlockPattern::new(n, row_ptr, columns).expect("sorted and unique by construction"), pairs)
+        let (counts, lists): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        let (columns, pairs): (Vec<_>, Vec<_>) = lists.into_iter().unzip();
+        let columns = par::joined(parts, columns);
+        let pattern = BlockPattern::new(n, beginnings(n, &counts), columns);
+        (pattern.expect("sorted and unique by construction"), par::joined(parts, pairs))
+    }
+}
+
+/// Where the items of each of `n` rows begin, from how many there are.
+fn beginnings(n: usize, counts: &[Vec<u32>]) -> Vec<u32> {
+    let (mut ptr, mut at) = (Vec::with_capacity(n + 1), 0);
+    ptr.push(0);
+    for count in counts.iter().flatten() {
+        at += count;
+        ptr.push(at);
+    }
+    ptr
+}
+
+/// Pairs as a thread names them.
+struct Named<'a> {
+    spread: &'a mut Spread<u32>,
+    /// Some that came last, by a hash.
+    last: Vec<u64>,
+}
+
+/// How many last pairs a thread remembers: they stay in the first cache. Elements that follow one another mostly share edges.
+const LAST: usize = 1 << 11;
+
+impl Named<'_> {
+    #[inline(always)]
+    fn pair(&mut self, a: u32, b: u32) {
+        let (low, high) = (a.min(b), a.max(b));
+        let key = u64::from(low) << 32 | u64::from(high);
+        let at = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 53) as usize;
+        if self.last[at] != key {
+            self.last[at] = key;
+            self.spread.put(low, high);
+        }
     }
 }
 

@@ -35,6 +35,14 @@ impl Places {
         self.runs.push(Run { first: len, place, stride: 0 });
     }
 
+    /// Adds the places of things that stand one after another.
+    pub(crate) fn push_run(&mut self, place: u64, stride: u64, count: usize) {
+        if count > 0 {
+            self.runs.push(Run { first: self.len, place, stride });
+            self.len += count;
+        }
+    }
+
     /// Adds those of another list.
     pub(crate) fn append(&mut self, other: &Self) {
         self.runs.extend(other.runs.iter().map(|run| Run { first: run.first + self.len, ..*run }));

@@ -279,11 +279,11 @@ impl Raw {
             }
         }
         let mut flipped = Flipped::default();
-        orient_elements(&mut self.mesh, &mut flipped, threads);
+        let doubtful = orient_elements(&mut self.mesh, &mut flipped, threads);
         let mut report = markers_of(&self.mesh);
         let mut checker =
             Checker { judged: None, mesh: &self.mesh, places: Some(&self.places), report, threads };
-        checker.volumes();
+        checker.volumes(Some(&doubtful));
         checker.duplicates();
         let pass = checker.faces();
         report = checker.report;
@@ -312,7 +312,8 @@ impl Raw {
     }
 }
 
-pub(crate) fn orient_elements(mesh: &mut Mesh, flipped: &mut Flipped, threads: usize) {
+/// Turns over elements of negative volume; of each type those whose volume was not clearly positive before.
+pub(crate) fn orient_elements(mesh: &mut Mesh, flipped: &mut Flipped, threads: usize) -> [Vec<u32>; 4] {
     let nodes = std::mem::take(&mut mesh.nodes);
     let lists = [
         (Kind::Tetrahedron, mesh.tets.as_flattened_mut()),
@@ -320,27 +321,36 @@ pub(crate) fn orient_elements(mesh: &mut Mesh, flipped: &mut Flipped, threads: u
         (Kind::Prism, mesh.prisms.as_flattened_mut()),
         (Kind::Hexahedron, mesh.hexes.as_flattened_mut()),
     ];
+    let mut doubtful: [Vec<u32>; 4] = Default::default();
     for (kind, list) in lists {
         let (corners, count) = (kind.nodes(), list.len() / kind.nodes());
         let parts = parts(threads, count);
         let ends: Vec<usize> = (0..parts).map(|part| split(count, parts, part).end * corners).collect();
-        let turned = par::each_piece(list, &ends, |_, _, own| {
+        let found = par::each_piece(list, &ends, |_, first, own| {
             let mut p = Vec::with_capacity(8);
-            let mut turned = 0;
-            for e in own.chunks_exact_mut(corners) {
+            let (mut turned, mut doubtful) = (0, Vec::new());
+            for (i, e) in (first / corners..).zip(own.chunks_exact_mut(corners)) {
                 p.clear();
                 p.extend(e.iter().map(|&i| nodes[i as usize]));
                 let v = volume(kind, &p);
-                if v < 0.0 && !is_flat(v, &p) {
+                let flat = is_flat(v, &p);
+                if v < 0.0 && !flat {
                     mirror(kind, e);
                     turned += 1;
                 }
+                if v < 0.0 || flat {
+                    doubtful.push(i as u32);
+                }
             }
-            turned
+            (turned, doubtful)
         });
-        flipped.elements[kind as usize] = turned.into_iter().sum();
+        for (turned, own) in found {
+            flipped.elements[kind as usize] += turned;
+            doubtful[kind as usize].extend(own);
+        }
     }
     mesh.nodes = nodes;
+    doubtful
 }
 
 /// Turns elements (numbered over all types) inside out.

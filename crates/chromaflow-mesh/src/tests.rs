@@ -336,3 +336,114 @@ fn damaged_files_are_survived() {
         }
     }
 }
+
+/// The bytes of a file, read by ranges on several threads, and read through as those of a packed file are: the same mesh, and everything where it stood.
+#[test]
+fn a_binary_file_is_read_alike_by_any_number_of_threads() {
+    use std::io::Write;
+    let folder = tempfile::tempdir().unwrap();
+    let mesh = generate::box_mesh([30, 25, 20], [1.0; 3], generate::Cells::Mixed, 0.2);
+    for ending in ["lb8.ugrid", "b4.ugrid", "b8l.ugrid"] {
+        let path = folder.path().join(format!("box.{ending}"));
+        write(&path, &mesh).unwrap();
+        let packed = folder.path().join(format!("box.{ending}.gz"));
+        let file = std::fs::File::create(&packed).unwrap();
+        let mut file = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+        file.write_all(&std::fs::read(&path).unwrap()).unwrap();
+        file.finish().unwrap();
+        let options = |threads| ReadOptions { threads, ..ReadOptions::default() };
+        let through = load(&packed, &options(1)).unwrap();
+        for threads in [1, 2, 3, 8] {
+            let found = load(&path, &options(threads)).unwrap();
+            assert!(found.mesh == through.mesh, "{ending}, {threads} threads");
+            assert_eq!(found.report.errors(), through.report.errors());
+            for (kind, i) in Kind::ALL.into_iter().flat_map(|kind| [0, 1, 77].map(|i| (kind, i))) {
+                assert_eq!(found.places.element(kind, i), through.places.element(kind, i));
+            }
+            for node in [0, 1, mesh.nodes.len() - 1] {
+                assert_eq!(found.places.node(node), through.places.node(node));
+            }
+            assert_eq!(found.places.face(2, 3, 5), through.places.face(2, 3, 5));
+        }
+        // A node that counts from 0, in the middle of the file.
+        let mut bytes = std::fs::read(&path).unwrap();
+        let Some(Place::Byte(at)) = through.places.element(Kind::Prism, 1000) else { panic!("no place") };
+        bytes[at as usize..at as usize + 8].fill(0);
+        std::fs::write(&path, &bytes).unwrap();
+        let error = load(&path, &options(3)).unwrap_err().to_string();
+        assert!(error.contains(&at.to_string()) && error.contains("nodes count from 1"), "{error}");
+    }
+}
+
+/// What is wrong with a mesh is said in the same words and order by any number of threads.
+#[test]
+fn reports_do_not_depend_on_the_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut mesh = generate::box_mesh([24, 20, 16], [1.0; 3], generate::Cells::Mixed, 0.3);
+    mesh.tets.extend([mesh.tets[10], mesh.tets[200], mesh.tets[10]]);
+    mesh.prisms.push(mesh.prisms[3]);
+    mesh.nodes.push([9.0; 3]);
+    let flat = mesh.tets[30];
+    mesh.nodes[flat[0] as usize] = mesh.nodes[flat[1] as usize];
+    mesh.markers[1].triangles.truncate(5);
+    let path = folder.path().join("broken.su2");
+    write(&path, &mesh).unwrap();
+    let said = |threads| {
+        let loaded = load(&path, &ReadOptions { threads, ..ReadOptions::default() }).unwrap();
+        (loaded.report.to_string(), loaded.flipped)
+    };
+    let one = said(1);
+    assert!(one.0.contains("has the same nodes") && one.0.contains("no element has it"), "{}", one.0);
+    for threads in [2, 3, 8] {
+        assert_eq!(said(threads), one, "{threads} threads");
+    }
+}
+
+/// Groups that are not ordinary, as their owners.
+fn found(mesh: &Mesh, threads: usize, paired: bool) -> Vec<Vec<(u32, u8)>> {
+    let mut all = Vec::new();
+    let ordinary = |group: &[faces::HalfFace]| check::is_ordinary(mesh, group);
+    faces::groups(mesh, threads, paired, ordinary, |group| {
+        all.push(group.iter().map(|half| (half.owner, half.local)).collect());
+    });
+    all
+}
+
+/// Whatever is wrong with a mesh, faces that are counted in pairs hide nothing of what sorting finds, on any number of threads.
+#[test]
+fn pairs_of_faces_hide_nothing() {
+    let sound = generate::box_mesh([24, 20, 16], [1.0; 3], generate::Cells::Mixed, 0.3);
+    type Damage = fn(&mut Mesh);
+    let damages: [(&str, Damage); 12] = [
+        ("none", |_| ()),
+        ("an element is missing", |m| m.tets.truncate(m.tets.len() - 1)),
+        ("it is there twice", |m| m.tets.push(m.tets[77])),
+        ("three times", |m| m.tets.extend([m.tets[99]; 2])),
+        ("inside out", |m| m.tets[50].swap(0, 1)),
+        ("a prism inside out", |m| m.prisms[5] = [0, 2, 1, 3, 5, 4].map(|k| m.prisms[5][k])),
+        ("a boundary face is missing", |m| m.markers[2].triangles.truncate(5)),
+        ("it turns the other way", |m| m.markers[0].triangles[3].swap(0, 1)),
+        ("a boundary face is there twice", |m| m.markers[1].triangles.extend_from_within(..1)),
+        ("a boundary face between two elements", |m| {
+            let [a, b, c, _] = m.tets[m.tets.len() / 2];
+            m.markers[3].triangles.push([a, b, c]);
+        }),
+        ("two boundary faces without an element", |m| {
+            m.markers[0].triangles.extend([[0, 7, 900], [7, 0, 900]])
+        }),
+        ("a quadrilateral in another order", |m| {
+            m.markers.iter_mut().for_each(|m| {
+                m.quads.iter_mut().take(1).for_each(|q| q.swap(1, 2));
+            })
+        }),
+    ];
+    for (what, damage) in damages {
+        let mut mesh = sound.clone();
+        damage(&mut mesh);
+        let all = found(&mesh, 1, false);
+        assert_eq!(all.is_empty(), what == "none", "{what}");
+        for threads in [1, 2, 3, 8] {
+            assert_eq!(found(&mesh, threads, true), all, "{what}, {threads} threads");
+        }
+    }
+}

@@ -25,9 +25,9 @@ use crate::mesh::{Mesh, Planar};
 use crate::parallel;
 use crate::real::Real;
 use chromaflow::BlockPattern;
-use chromaflow_device::Team;
+use chromaflow_device::{Team, prefetch};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Edges, directed areas, control volumes and boundary areas of a mesh.
 ///
@@ -85,23 +85,18 @@ impl Dual {
     /// The same from the edges of `mesh`, on all members of `team`. It does not depend on their number.
     pub(crate) fn of_edges(mesh: &Mesh, pairs: &Pairs, team: &Team) -> Self {
         let (pattern, edge_of) = pairs.graph_with(team.size());
-        let edges = pairs.to_vec();
-        let areas = areas(mesh, pairs, team);
+        let edges = pairs.to_vec_with(team.size());
+        let (areas, cones) = areas(mesh, pairs, team);
         let mut volumes = vec![0.0; mesh.nodes.len()];
         parallel::rows(team, volumes.len(), 1, &mut volumes, |rows, volumes| {
             for (row, volume) in rows.zip(volumes) {
-                // A sixth of area times length on either side of each edge: the pieces' tetrahedra.
-                let cone = |edge: u32| {
-                    let [a, b] = edges[edge as usize];
-                    dot(areas[edge as usize], mesh.between(a, b)) / 6.0
-                };
-                *volume = edge_of[pattern.range(row)].iter().map(|&edge| cone(edge)).sum();
+                *volume = edge_of[pattern.range(row)].iter().map(|&edge| cones[edge as usize]).sum();
             }
         });
         Self {
             areas,
             volumes,
-            patches: mesh.markers.iter().map(|m| patch(mesh, m)).collect(),
+            patches: patches(mesh),
             pattern: Arc::new(pattern),
             edges,
             edge_of,
@@ -241,53 +236,65 @@ impl Dual {
     }
 }
 
-/// Elements whose faces are computed by all members of a team before they are added up.
-const CHUNK: usize = 1 << 13;
-
-/// Areas of the faces between control volumes, each the sum over the elements around its edge in their order.
-fn areas(mesh: &Mesh, edges: &Pairs, team: &Team) -> Vec<[f64; 3]> {
-    let mut areas = vec![[0.0; 3]; edges.len()];
-    let mut faces = Vec::new();
-    for (kind, nodes) in topology::lists(mesh) {
-        let (width, corners) = (kind.edges().len(), kind.nodes());
-        let sides = topology::edges_of_sides(kind);
-        for chunk in nodes.chunks(CHUNK * corners) {
-            let elements = chunk.len() / corners;
-            faces.resize(elements * width, (0, [0.0; 3]));
-            parallel::rows(team, elements, width, &mut faces, |range, faces| {
-                let chunk = chunk[range.start * corners..].chunks_exact(corners);
-                for (e, faces) in chunk.zip(faces.chunks_exact_mut(width)) {
-                    for (face, &[p, q]) in faces.iter_mut().zip(kind.edges()) {
-                        *face = (edges.find(e[p], e[q]) as usize, [0.0; 3]);
-                    }
-                    for (piece, &side) in topology::pieces(mesh, kind, e).zip(&sides) {
-                        let [a, b] = piece.nodes;
-                        let sign = if a < b { 1.0 } else { -1.0 };
-                        let area = &mut faces[side].1;
-                        *area = add3(*area, scale(sign, piece.area));
-                    }
-                }
-            });
-            // Every member adds to faces of its own.
-            parallel::rows(team, areas.len(), 1, &mut areas, |own, areas| {
-                for (edge, area) in faces.iter().filter(|(edge, _)| own.contains(edge)) {
-                    let sum = &mut areas[edge - own.start];
-                    *sum = add3(*sum, *area);
-                }
-            });
+/// Areas of the faces between control volumes, each the sum over the elements around its edge in their order; and a sixth of area times
+/// length of each edge, the volume of the tetrahedra of pieces on either side of it.
+fn areas(mesh: &Mesh, pairs: &Pairs, team: &Team) -> (Vec<[f64; 3]>, Vec<f64>) {
+    let (mut areas, mut cones) = (vec![[0.0; 3]; pairs.len()], vec![0.0; pairs.len()]);
+    let ptr = pairs.beginnings();
+    let ranges = topology::node_ranges(mesh.nodes.len());
+    let cut =
+        topology::cut(&mut areas, ptr, &ranges).into_iter().zip(topology::cut(&mut cones, ptr, &ranges));
+    let of_ranges: Vec<_> = cut.map(Mutex::new).collect();
+    topology::around_lower(mesh, team.size(), |own| {
+        let mut of_range = of_ranges[own.number].lock().expect("one thread has these nodes");
+        let (areas, cones) = &mut *of_range;
+        let first = ptr[own.range.start];
+        for node in own.range.clone() {
+            ask_ahead(mesh, own, node);
+            let above = pairs.above(node);
+            let edges = (ptr[node] - first) as usize..(ptr[node + 1] - first) as usize;
+            let (areas, cones) = (&mut areas[edges.clone()], &mut cones[edges]);
+            for &e in own.of(node) {
+                let (kind, _, nodes) = mesh.element(e as usize);
+                topology::areas_above(mesh, kind, nodes, node as u32, |other, area| {
+                    let at = above.binary_search(&other).expect("every pair of an element was named");
+                    areas[at] = add3(areas[at], area);
+                });
+            }
+            for ((cone, area), &other) in cones.iter_mut().zip(&*areas).zip(above) {
+                *cone = dot(*area, mesh.between(node as u32, other)) / 6.0;
+            }
         }
-    }
-    areas
+    });
+    drop(of_ranges);
+    (areas, cones)
 }
 
-fn patch(mesh: &Mesh, marker: &crate::mesh::Marker) -> Patch {
+/// Asks the memory for the places of the corners around the next node, and for the elements around the one after it, which stand anywhere.
+fn ask_ahead(mesh: &Mesh, own: &topology::Buckets<u32>, node: usize) {
+    let next = |step: usize| {
+        let there = node + step < own.range.end;
+        there.then(|| own.of(node + step)).into_iter().flatten().map(|&e| mesh.element(e as usize).2)
+    };
+    next(2).for_each(|nodes| prefetch::<1, _>(nodes.as_ptr()));
+    next(1).flatten().for_each(|&i| prefetch::<1, _>(mesh.nodes[i as usize].as_ptr()));
+}
+
+fn patches(mesh: &Mesh) -> Vec<Patch> {
+    let mut place = vec![0; mesh.nodes.len()];
+    mesh.markers.iter().map(|marker| patch(mesh, marker, &mut place)).collect()
+}
+
+/// The patch of a marker; `place` has room for a number of each node.
+fn patch(mesh: &Mesh, marker: &crate::mesh::Marker, place: &mut [u32]) -> Patch {
     let mut nodes: Vec<u32> =
         marker.triangles.iter().flatten().chain(marker.quads.iter().flatten()).copied().collect();
     nodes.sort_unstable();
     nodes.dedup();
+    nodes.iter().zip(0..).for_each(|(&node, at)| place[node as usize] = at);
     let (mut areas, mut sizes) = (vec![[0.0; 3]; nodes.len()], vec![0.0; nodes.len()]);
     let mut add = |node: u32, area: [f64; 3]| {
-        let at = nodes.binary_search(&node).expect("the node was put there above");
+        let at = place[node as usize] as usize;
         sizes[at] += norm(area);
         for d in 0..3 {
             areas[at][d] += area[d];
@@ -334,26 +341,32 @@ pub(crate) fn drawn_together<T: Real, const N: usize>(periods: &Periods, x: &mut
     }
 }
 
+#[inline]
 pub(crate) fn add3(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
+#[inline]
 pub(crate) fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
+#[inline]
 pub(crate) fn scale(s: f64, a: [f64; 3]) -> [f64; 3] {
     [s * a[0], s * a[1], s * a[2]]
 }
 
+#[inline]
 pub(crate) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
+#[inline]
 pub(crate) fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
+#[inline]
 pub(crate) fn norm(a: [f64; 3]) -> f64 {
     dot(a, a).sqrt()
 }

@@ -108,10 +108,51 @@ fn edges_are_the_upper_triangle_of_the_pattern() {
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
-    let mesh = crate::testmesh::mixed_cube(5, 0.2);
-    let (edges, one) = (Pairs::edges(&mesh), Dual::new(&mesh));
-    for threads in [2, 5] {
-        let many = Dual::of_edges(&mesh, &edges, &Team::new(threads));
-        assert_eq!((&many.areas, &many.volumes), (&one.areas, &one.volumes));
+    use crate::mesh::generate::{Cells, box_mesh};
+    for mesh in [crate::testmesh::mixed_cube(5, 0.2), box_mesh([30, 25, 20], [1.0; 3], Cells::Mixed, 0.3)] {
+        let (edges, one) = (Pairs::edges(&mesh), Dual::new(&mesh));
+        for threads in [2, 3, 8] {
+            let many = Dual::of_edges(&mesh, &edges, &Team::new(threads));
+            assert_eq!((&many.areas, &many.volumes), (&one.areas, &one.volumes));
+            assert_eq!((&many.edges, &many.edge_of, &many.patches), (&one.edges, &one.edge_of, &one.patches));
+        }
+    }
+}
+
+/// Areas of edges, gathered around nodes, are to the last bit what pieces add up to that are scattered element by element; volumes are the sums of
+/// tetrahedra over them.
+#[test]
+fn areas_are_sums_over_the_elements_in_their_order() {
+    let mut meshes: Vec<Mesh> = all_kinds().into_iter().map(|(mesh, _)| mesh).collect();
+    meshes.push(crate::mesh::generate::box_mesh(
+        [12, 9, 7],
+        [1.0; 3],
+        crate::mesh::generate::Cells::Mixed,
+        0.4,
+    ));
+    for mesh in meshes {
+        let dual = Dual::new(&mesh);
+        let mut areas = vec![[0.0; 3]; dual.edges.len()];
+        for (kind, nodes) in topology::elements(&mesh) {
+            let mut of_edges = std::collections::BTreeMap::new();
+            for piece in topology::pieces(&mesh, kind, nodes) {
+                let [a, b] = piece.nodes;
+                let sign = if a < b { 1.0 } else { -1.0 };
+                let sum = of_edges.entry(dual.edge(a, b).unwrap()).or_insert([0.0; 3]);
+                *sum = add3(*sum, scale(sign, piece.area));
+            }
+            for (edge, area) in of_edges {
+                areas[edge] = add3(areas[edge], area);
+            }
+        }
+        assert_eq!(dual.areas, areas);
+        for row in 0..dual.nodes() {
+            let cone = |&edge: &u32| {
+                let [a, b] = dual.edges[edge as usize];
+                dot(areas[edge as usize], mesh.between(a, b)) / 6.0
+            };
+            let volume: f64 = dual.edge_of[dual.pattern.range(row)].iter().map(cone).sum();
+            assert_eq!(dual.volumes[row], volume);
+        }
     }
 }

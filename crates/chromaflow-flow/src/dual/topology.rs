@@ -1,7 +1,7 @@
 //! The pieces that the dual cuts elements into.
 
 use super::{add3, cross, scale, sub};
-pub(crate) use crate::mesh::topology::{elements, lists};
+pub(crate) use crate::mesh::topology::{Buckets, around_lower, cut, elements, node_ranges};
 use crate::mesh::{Kind, Mesh};
 
 /// One triangle (edge midpoint, face centroid, element centroid) of the dual.
@@ -19,34 +19,78 @@ pub(crate) fn pieces<'a>(mesh: &'a Mesh, kind: Kind, nodes: &'a [u32]) -> impl I
     let x = mesh.corners(nodes);
     let center = middle(&x[..nodes.len()]);
     kind.faces().iter().flat_map(move |face| {
-        let mut sum = [0.0; 3];
-        for &i in *face {
-            sum = add3(sum, x[i]);
-        }
-        let face_center = scale(1.0 / face.len() as f64, sum);
+        let face_center = middle_of(&x, face);
         (0..face.len()).map(move |i| {
             let ends = [face[i], face[(i + 1) % face.len()]];
-            let mid = scale(0.5, add3(x[ends[0]], x[ends[1]]));
-            // Seen from outside the face lies to the left of a -> b, the element behind it.
-            let (to_center, to_face) = (sub(center, mid), sub(face_center, mid));
+            let (to_center, to_face) = from_middle(&x, ends, [center, face_center]);
             Piece {
                 nodes: ends.map(|k| nodes[k]),
-                area: scale(0.5, cross(to_center, to_face)),
+                area: area(to_center, to_face),
                 offset: scale(1.0 / 3.0, add3(to_center, to_face)),
             }
         })
     })
 }
 
-/// The local edge that each of [`pieces`] belongs to.
-pub(crate) fn edges_of_sides(kind: Kind) -> Vec<usize> {
-    let sides =
-        kind.faces().iter().flat_map(|face| (0..face.len()).map(|i| [face[i], face[(i + 1) % face.len()]]));
-    let edge = |[a, b]: [usize; 2]| kind.edges().iter().position(|e| *e == [a, b] || *e == [b, a]);
-    sides.map(|side| edge(side).expect("sides of faces are edges")).collect()
+#[inline]
+fn middle_of(x: &[[f64; 3]; 8], face: &[usize]) -> [f64; 3] {
+    let sum = face.iter().fold([0.0; 3], |sum, &i| add3(sum, x[i]));
+    scale(1.0 / face.len() as f64, sum)
+}
+
+/// From the middle of an edge to the centers of element and face. Seen from outside the face lies to the left of the edge, the element
+/// behind it.
+#[inline]
+fn from_middle(
+    x: &[[f64; 3]; 8],
+    ends: [usize; 2],
+    [center, face_center]: [[f64; 3]; 2],
+) -> ([f64; 3], [f64; 3]) {
+    let mid = scale(0.5, add3(x[ends[0]], x[ends[1]]));
+    (sub(center, mid), sub(face_center, mid))
+}
+
+#[inline]
+fn area(to_center: [f64; 3], to_face: [f64; 3]) -> [f64; 3] {
+    scale(0.5, cross(to_center, to_face))
+}
+
+/// Calls `add` with each neighbor of a node within an element that is higher, and the area of the two [`pieces`] between them.
+pub(crate) fn areas_above(
+    mesh: &Mesh,
+    kind: Kind,
+    nodes: &[u32],
+    node: u32,
+    mut add: impl FnMut(u32, [f64; 3]),
+) {
+    let x = mesh.corners(nodes);
+    let center = middle(&x[..nodes.len()]);
+    let mut first = [None; 8];
+    for face in kind.faces() {
+        let n = face.len();
+        let Some(at) = face.iter().position(|&k| nodes[k] == node) else { continue };
+        let (next, last) = (face[(at + 1) % n], face[(at + n - 1) % n]);
+        if nodes[next].max(nodes[last]) < node {
+            continue;
+        }
+        let face_center = middle_of(&x, face);
+        for (other, ends, sign) in [(next, [face[at], next], 1.0), (last, [last, face[at]], -1.0)] {
+            if nodes[other] <= node {
+                continue;
+            }
+            let (to_center, to_face) = from_middle(&x, ends, [center, face_center]);
+            let piece = scale(sign, area(to_center, to_face));
+            // Each edge is a side of two faces.
+            match first[other] {
+                None => first[other] = Some(add3([0.0; 3], piece)),
+                Some(first) => add(nodes[other], add3(first, piece)),
+            }
+        }
+    }
 }
 
 /// The mean of some places.
+#[inline]
 pub(crate) fn middle(places: &[[f64; 3]]) -> [f64; 3] {
     let sum = places.iter().fold([0.0; 3], |s, &x| add3(s, x));
     scale(1.0 / places.len() as f64, sum)

@@ -3,7 +3,9 @@
 use crate::dual::Dual;
 use crate::equations::perfect_gas::State;
 use crate::gas::{Gas, sound_speed};
+use crate::parallel;
 use chromaflow::dist::Share;
+use chromaflow_device::Team;
 
 /// (|u . n| + c |n|) rho: what a flux through the area n is made of.
 pub(crate) fn flux_size(gas: Gas<f64>, w: &State, n: &[f64; 3]) -> f64 {
@@ -14,13 +16,15 @@ pub(crate) fn flux_size(gas: Gas<f64>, w: &State, n: &[f64; 3]) -> f64 {
 /// Density residual of a flow that has none, in the norm of [`StepReport::residual`](crate::march::StepReport::residual): the
 /// fluxes through a control volume's faces, (|u . n| + c |n|) rho at the free stream, each known to a unit in the last
 /// place. Over ranks, that of the whole mesh.
-pub(crate) fn round_off(dual: &Dual, gas: Gas<f64>, free: &State, share: Option<&Share>) -> f64 {
+pub(crate) fn round_off(dual: &Dual, gas: Gas<f64>, free: &State, share: Option<&Share>, team: &Team) -> f64 {
+    let sizes = parallel::map(team, &dual.areas, |n| flux_size(gas, free, n));
     let mut fluxes = vec![0.0; dual.nodes()];
-    for (ends, n) in dual.edges.iter().zip(&dual.areas) {
-        for &i in ends {
-            fluxes[i as usize] += flux_size(gas, free, n);
+    parallel::rows(team, dual.nodes(), 1, &mut fluxes, |rows, fluxes| {
+        for (row, flux) in rows.zip(fluxes) {
+            // Edges of a row ascend.
+            dual.edge_of[dual.pattern.range(row)].iter().for_each(|&edge| *flux += sizes[edge as usize]);
         }
-    }
+    });
     for patch in &dual.patches {
         for (&i, n) in patch.nodes.iter().zip(&patch.areas) {
             fluxes[i as usize] += flux_size(gas, free, n);

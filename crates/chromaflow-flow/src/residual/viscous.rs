@@ -15,6 +15,7 @@ use crate::gradient::NodeRecord;
 use crate::mesh::pairs::Pairs;
 use crate::mesh::periodic::Periods;
 use crate::mesh::{Kind, Mesh, Planar};
+use crate::parallel;
 use crate::real::{LANES, LaneKernel, Lanes, Real, dispatch};
 use crate::viscous::{
     CellWeights, edge_augmented, flux_quadratic, flux_quadratic_2020, flux_viscous_of, hex_weights,
@@ -83,12 +84,12 @@ pub struct ViscousElements {
 impl ViscousElements {
     /// The elements of `mesh`, whose dual (collapsed, where the mesh is planar) is `dual`.
     pub fn new(mesh: &Mesh, dual: &Dual) -> Self {
-        Self::colored(mesh, dual, None)
+        Self::colored(mesh, dual, None, &Team::new(1))
     }
 
     /// The same with colors for all elements, as [`element_colors`] gives them for the mesh that this one is a part of: fluxes are
     /// then added in its order.
-    pub(crate) fn colored(mesh: &Mesh, dual: &Dual, colors: Option<&[u32]>) -> Self {
+    pub(crate) fn colored(mesh: &Mesh, dual: &Dual, colors: Option<&[u32]>, team: &Team) -> Self {
         let planar = mesh.planar;
         let mut at = 0;
         let mut next = |count: usize| {
@@ -97,10 +98,10 @@ impl ViscousElements {
         };
         let [tets, pyramids, prisms, hexes] = Kind::ALL.map(|kind| next(mesh.count(kind)));
         Self {
-            tets: Group::new(Kind::Tetrahedron, &mesh.tets, dual, planar, tets),
-            pyramids: Group::new(Kind::Pyramid, &mesh.pyramids, dual, planar, pyramids),
-            prisms: Group::new(Kind::Prism, &mesh.prisms, dual, planar, prisms),
-            hexes: Group::new(Kind::Hexahedron, &mesh.hexes, dual, planar, hexes),
+            tets: Group::new(Kind::Tetrahedron, &mesh.tets, dual, planar, tets, team),
+            pyramids: Group::new(Kind::Pyramid, &mesh.pyramids, dual, planar, pyramids, team),
+            prisms: Group::new(Kind::Prism, &mesh.prisms, dual, planar, prisms, team),
+            hexes: Group::new(Kind::Hexahedron, &mesh.hexes, dual, planar, hexes, team),
             planar,
             periods: mesh.periods,
         }
@@ -153,51 +154,72 @@ impl ViscousElements {
     }
 }
 
+/// Numbers by their keys; those of one key as they stand.
+fn by_key(numbers: impl Iterator<Item = u32> + Clone, key: impl Fn(u32) -> u32) -> Vec<u32> {
+    let mut starts = Vec::new();
+    for key in numbers.clone().map(&key) {
+        let key = key as usize;
+        if key + 1 >= starts.len() {
+            starts.resize(key + 2, 0_u32);
+        }
+        starts[key + 1] += 1;
+    }
+    for k in 1..starts.len() {
+        starts[k] += starts[k - 1];
+    }
+    let mut sorted = vec![0; starts.last().map_or(0, |&count| count as usize)];
+    for number in numbers {
+        let at = &mut starts[key(number) as usize];
+        sorted[*at as usize] = number;
+        *at += 1;
+    }
+    sorted
+}
+
 /// Elements by their lowest node.
 fn by_lowest_node<const N: usize>(elements: &[[u32; N]]) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..elements.len() as u32).collect();
-    order.sort_by_key(|&i| elements[i as usize].iter().min().copied());
-    order
+    by_key(0..elements.len() as u32, |i| elements[i as usize].iter().copied().min().unwrap_or(0))
 }
 
 /// Greedy: the lowest color that none of the element's edges has seen.
-fn greedy<const N: usize>(
-    elements: &[[u32; N]],
-    order: &[u32],
-    edges: usize,
-    edges_of: impl Fn(&[u32; N]) -> Vec<u32>,
-) -> Vec<u32> {
+fn greedy<const E: usize>(order: &[u32], edges: usize, edges_of: impl Fn(u32) -> [u32; E]) -> Vec<u32> {
     let mut seen = vec![0_u128; edges];
-    let mut color = vec![0_u32; elements.len()];
+    let mut color = vec![0_u32; order.len()];
     for &i in order {
-        let edges = edges_of(&elements[i as usize]);
-        let taken = edges.iter().fold(0, |all, &e| all | seen[e as usize]);
+        let edges = edges_of(i);
+        let edges = edges.iter().map(|&e| e as usize).filter(|&e| e != NONE as usize);
+        let taken = edges.clone().fold(0, |all, e| all | seen[e]);
         let lowest = taken.trailing_ones();
         assert!(lowest < 128, "more than 128 elements share an edge");
         color[i as usize] = lowest;
-        for e in edges {
-            seen[e as usize] |= 1 << lowest;
-        }
+        edges.for_each(|e| seen[e] |= 1 << lowest);
     }
     color
 }
 
 /// The colors of all elements of a mesh, type after type, that [`ViscousElements`] goes by. `edges` are those of the mesh.
 pub(crate) fn element_colors(mesh: &Mesh, edges: &Pairs) -> Vec<u32> {
-    fn of<const N: usize>(kind: Kind, elements: &[[u32; N]], edges: &Pairs, plane: u32) -> Vec<u32> {
+    fn of<const N: usize, const E: usize>(
+        kind: Kind,
+        elements: &[[u32; N]],
+        edges: &Pairs,
+        plane: u32,
+    ) -> Vec<u32> {
         let ends = |nodes: &[u32; N], [p, q]: [usize; 2]| (nodes[p] % plane, nodes[q] % plane);
-        let edges_of = |nodes: &[u32; N]| {
-            let ends = kind.edges().iter().map(|&local| ends(nodes, local));
-            // Edges across the layer of a planar mesh are none.
-            ends.filter(|(a, b)| a != b).map(|(a, b)| edges.find(a, b)).collect()
+        let edges_of = |i: u32| -> [u32; E] {
+            std::array::from_fn(|e| {
+                let (a, b) = ends(&elements[i as usize], kind.edges()[e]);
+                // Edges across the layer of a planar mesh are none.
+                if a == b { NONE } else { edges.find(a, b) }
+            })
         };
-        greedy(elements, &by_lowest_node(elements), edges.len(), edges_of)
+        greedy(&by_lowest_node(elements), edges.len(), edges_of)
     }
     let plane = mesh.planar.map_or(u32::MAX, |p| p.nodes_2d as u32);
-    let mut all = of(Kind::Tetrahedron, &mesh.tets, edges, plane);
-    all.extend(of(Kind::Pyramid, &mesh.pyramids, edges, plane));
-    all.extend(of(Kind::Prism, &mesh.prisms, edges, plane));
-    all.extend(of(Kind::Hexahedron, &mesh.hexes, edges, plane));
+    let mut all = of::<4, 6>(Kind::Tetrahedron, &mesh.tets, edges, plane);
+    all.extend(of::<5, 8>(Kind::Pyramid, &mesh.pyramids, edges, plane));
+    all.extend(of::<6, 9>(Kind::Prism, &mesh.prisms, edges, plane));
+    all.extend(of::<8, 12>(Kind::Hexahedron, &mesh.hexes, edges, plane));
     all
 }
 
@@ -220,6 +242,7 @@ impl<const N: usize, const E: usize> Group<N, E> {
         dual: &Dual,
         planar: Option<Planar>,
         colors: Option<&[u32]>,
+        team: &Team,
     ) -> Self {
         let local = kind.edges();
         assert_eq!(local.len(), E);
@@ -230,18 +253,24 @@ impl<const N: usize, const E: usize> Group<N, E> {
                 dual.edge(a, b).map_or(NONE, |edge| edge as u32)
             })
         };
-        let mut order = by_lowest_node(elements);
-        let color = if let Some(colors) = colors {
-            colors.to_vec()
-        } else {
-            let edges = |e: &[u32; N]| edges_of(e).into_iter().filter(|&e| e != NONE).collect::<Vec<u32>>();
-            greedy(elements, &order, dual.edges.len(), edges)
+        let mut given = vec![[NONE; E]; elements.len()];
+        parallel::rows(team, elements.len(), 1, &mut given, |rows, out| {
+            out.iter_mut().zip(&elements[rows]).for_each(|(edges, nodes)| *edges = edges_of(nodes));
+        });
+        let order = by_lowest_node(elements);
+        let color = match colors {
+            Some(colors) => colors.to_vec(),
+            None => greedy(&order, dual.edges.len(), |i| given[i as usize]),
         };
-        order.sort_by_key(|&i| color[i as usize]);
+        let order = by_key(order.iter().copied(), |i| color[i as usize]);
         let count = color.iter().max().map_or(0, |&c| c + 1);
         let colors = (0..=count).map(|c| order.partition_point(|&i| color[i as usize] < c) as u32).collect();
-        let nodes: Vec<[u32; N]> = order.iter().map(|&i| elements[i as usize]).collect();
-        let edges = nodes.iter().map(edges_of).collect();
+        let (mut nodes, mut edges) = (vec![[0; N]; order.len()], vec![[0; E]; order.len()]);
+        parallel::rows2(team, order.len(), (1, &mut nodes), (1, &mut edges), |rows, nodes, edges| {
+            for ((nodes, edges), &i) in nodes.iter_mut().zip(edges).zip(&order[rows]) {
+                (*nodes, *edges) = (elements[i as usize], given[i as usize]);
+            }
+        });
         Self { kind, nodes, edges, colors }
     }
 

@@ -113,6 +113,9 @@ impl System for StructuredSystem {
     }
 
     fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
+        if let Some(newton) = &mut self.newton {
+            newton.make_ready(&self.team)?;
+        }
         let mut times = std::mem::take(&mut self.times);
         let solved = times.timed(Part::LinearSolver, || self.solve_update(at));
         let done = match solved {

@@ -125,7 +125,7 @@ impl StructuredSolver {
         let control = CflControl::new(config.implicit.cfl);
         let (newton, control) = match config.implicit.nonlinear {
             Nonlinear::NewtonKrylov(options) => {
-                let newton = GridNewton::new(&team, &blocks, &part, options, turbulence)?;
+                let newton = GridNewton::new(&blocks, &part, options, turbulence)?;
                 (Some(Box::new(newton)), control.of_newton_steps())
             }
             Nonlinear::DefectCorrection => (None, control.factored()),

@@ -21,6 +21,7 @@ use crate::mesh::pairs::Pairs;
 use crate::mesh::periodic::Images;
 use crate::mesh::{Mesh, Planar};
 use crate::numbering::renumber;
+use crate::parallel;
 use crate::ranks::Rows;
 use crate::residual::{TurnedEdges, ViscousElements, is_node_wise, primitive_of, round_off};
 use chromaflow::Jacobian;
@@ -94,7 +95,7 @@ impl FlowSolver {
         let viscous = (config.equations == Equations::Laminar).then(|| {
             (
                 config.gas.transport(&config.freestream),
-                Arc::new(ViscousElements::colored(&mesh, &dual, colors.as_deref())),
+                Arc::new(ViscousElements::colored(&mesh, &dual, colors.as_deref(), &team)),
             )
         });
         laps.end("state");
@@ -102,14 +103,17 @@ impl FlowSolver {
         let transport = viscous.as_ref().map(|(transport, _)| transport);
         let walls = Walls::new(around, &dual, &boundaries, transport, (&free, &config), &team, over.as_ref());
         let mapping = mapping_of(walls.around.as_ref(), &dual, &mesh, &config.space, &team);
-        let nodes = beginning(&walls, &mesh, &fixed, (n, gas), &free, &config);
-        let q: Vec<State> = nodes.iter().map(|node| conserved(gas, &primitive_of(node))).collect();
+        let nodes = beginning(&walls, &mesh, &fixed, (n, gas), &free, (&config, &team));
+        let q: Vec<State> = parallel::map(&team, &nodes, |node| conserved(gas, &primitive_of(node)));
         laps.end("walls");
         let moments = moments_of(&dual, &mesh, &config.space);
         let turned = turned_edges(&dual, &config.space, over.as_ref(), &mapping, &moments);
+        // Each member touches its own rows first.
+        let again = |q: &[State]| parallel::map(&team, q, |q| *q);
+        let round_off = round_off(&dual, gas, &free, share.map(|share| &**share), &team);
         let levels = match config.time {
             Time::Steady(_) => TimeLevels::default(),
-            Time::Unsteady(_) => TimeLevels { last: q.clone(), before: q.clone() },
+            Time::Unsteady(_) => TimeLevels { last: again(&q), before: again(&q) },
         };
         let jacobian = Jacobian::zeroed(dual.pattern.clone(), N, config.implicit.policy)
             .map_err(|e| FlowError::Linear(e.to_string()))?;
@@ -120,7 +124,7 @@ impl FlowSolver {
             control = control.of_newton_steps();
         }
         let mut system = FlowSystem {
-            team,
+            team: Arc::clone(&team),
             gas,
             boundaries,
             friction: vec![[0.0; 4]; fixed.len()],
@@ -141,15 +145,15 @@ impl FlowSolver {
                 None => dual.volumes.iter().sum(),
                 Some(share) => share.sum_rows(|i| [dual.volumes[i]])[0],
             },
-            round_off: round_off(&dual, gas, &free, share.map(|share| &**share)),
-            last_good: q.clone(),
-            first: if may_damp(&config) { q.clone() } else { Vec::new() },
-            cfl_shares: vec![1.0; q.len()],
+            round_off,
+            last_good: again(&q),
+            first: if may_damp(&config) { again(&q) } else { Vec::new() },
+            cfl_shares: parallel::map(&team, &q, |_| 1.0),
             q,
             nodes,
             gradients: Buffer::zeroed(if config.space.second_order { n } else { 0 }),
             limits: if config.space.second_order && is_node_wise(config.space.limiter) {
-                vec![[1.0; N]; n]
+                parallel::map(&team, &dual.volumes, |_| [1.0; N])
             } else {
                 Vec::new()
             },

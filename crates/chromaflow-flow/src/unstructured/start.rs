@@ -8,6 +8,7 @@ use crate::equations::perfect_gas::State;
 use crate::gas::{Gas, Transport};
 use crate::gradient::NodeRecord;
 use crate::mesh::{Marker, Mesh, dot};
+use crate::parallel;
 use crate::ranks::{Rows, Seam};
 use crate::wall_distance::{NearWalls, Nearest};
 use crate::wall_layer::WallLayer;
@@ -61,7 +62,7 @@ impl Walls {
             let is_wall = |marker: &Marker| walls.iter().any(|(patch, _)| patch.name == marker.name);
             let found = same.map(Cow::Borrowed);
             let near = found.or_else(|| near(&is_wall).map(Cow::Owned))?;
-            Some(Around::new(mesh, &near, walls.iter().map(|(patch, _)| *patch), free, share))
+            Some(Around::new(mesh, &near, walls.iter().map(|(patch, _)| *patch), free, (team, share)))
         });
         let layer = transport.filter(|_| steady).zip(held.as_ref());
         let stream = (config.freestream.mach, config.turbulence.is_some());
@@ -88,12 +89,14 @@ pub(super) fn beginning(
     fixed: &[WallNode<f64>],
     (n, gas): (usize, Gas<f64>),
     free: &State,
-    config: &FlowConfig,
+    (config, team): (&FlowConfig, &Team),
 ) -> Buffer<NodeRecord> {
     let mut nodes = Buffer::<NodeRecord>::zeroed(n);
-    for (node, x) in nodes.iter_mut().zip(&mesh.nodes) {
-        *node = [free[0], free[1], free[2], free[3], free[4], x[0], x[1], x[2]];
-    }
+    parallel::rows(team, n, 1, &mut nodes, |rows, nodes| {
+        for (node, x) in nodes.iter_mut().zip(&mesh.nodes[rows]) {
+            *node = [free[0], free[1], free[2], free[3], free[4], x[0], x[1], x[2]];
+        }
+    });
     if let Some(around) = walls.around.as_ref().filter(|_| matches!(config.time, Time::Steady(_))) {
         around.add_shock_layer(gas, free, &mut nodes);
     }
@@ -132,7 +135,7 @@ impl Around {
         walls: &NearWalls,
         patches: impl Iterator<Item = &'a Patch>,
         free: &State,
-        share: Option<&Arc<Share>>,
+        (team, share): (&Team, Option<&Arc<Share>>),
     ) -> Self {
         let nearest = &walls.nearest;
         // On the wall itself the way away from it is against the areas.
@@ -147,14 +150,19 @@ impl Around {
             let size = (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt();
             if size > 0.0 { v.map(|v| v / size) } else { v }
         };
-        for ((away, near), x) in away.iter_mut().zip(nearest).zip(&mesh.nodes) {
-            let on_wall = away.iter().any(|v| *v != 0.0);
-            let mut from = std::array::from_fn(|d| if on_wall { away[d] } else { x[d] - near.place[d] });
-            if mesh.planar.is_some() {
-                from[2] = 0.0;
+        let mut distance = vec![0.0; nearest.len()];
+        let outputs = ((1, &mut away[..]), (1, &mut distance[..]));
+        parallel::rows2(team, nearest.len(), outputs.0, outputs.1, |rows, away, distance| {
+            let around = nearest[rows.clone()].iter().zip(&mesh.nodes[rows]);
+            for ((away, distance), (near, x)) in away.iter_mut().zip(distance).zip(around) {
+                let on_wall = away.iter().any(|v| *v != 0.0);
+                let mut from = std::array::from_fn(|d| if on_wall { away[d] } else { x[d] - near.place[d] });
+                if mesh.planar.is_some() {
+                    from[2] = 0.0;
+                }
+                (*away, *distance) = (unit(from), near.distance);
             }
-            *away = unit(from);
-        }
+        });
         if let Some(share) = share {
             share.exchange(3, away.as_flattened_mut());
             // On the axis of turned sides walls lie all around: there is no way away from them but along it.
@@ -166,7 +174,7 @@ impl Around {
             }
         }
         let thickness = LAYER * walls.surface.extent_across(&unit([free[1], free[2], free[3]]));
-        Self { distance: walls.distances(), away, thickness }
+        Self { distance, away, thickness }
     }
 
     /// Replaces the state within the layer by that behind a normal shock of the stream's part towards the wall, where that part is supersonic;

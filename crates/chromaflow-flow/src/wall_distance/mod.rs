@@ -46,6 +46,9 @@ pub struct WallSurface {
     planar: bool,
 }
 
+/// Pieces of the points for each thread: fewer lie nearer to one another.
+const PIECES: usize = 4;
+
 /// The nearest place on a wall.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Nearest {
@@ -63,7 +66,16 @@ impl WallSurface {
     /// # Errors
     /// [`FlowError::NoWall`] when they have no face.
     pub fn new(mesh: &Mesh, is_wall: impl Fn(&Marker) -> bool) -> Result<Self, FlowError> {
-        Self::repeated(mesh, is_wall, &Repeats { steps: mesh.periods.steps().to_vec(), turns: None })
+        Self::with_team(mesh, is_wall, &Team::new(1))
+    }
+
+    /// The same on all members of a team.
+    ///
+    /// # Errors
+    /// As [`WallSurface::new`].
+    pub fn with_team(mesh: &Mesh, is_wall: impl Fn(&Marker) -> bool, team: &Team) -> Result<Self, FlowError> {
+        let repeats = Repeats { steps: mesh.periods.steps().to_vec(), turns: None };
+        Self::repeated(mesh, is_wall, &repeats, team)
     }
 
     /// The same with images of all faces, since a wall beyond a periodic side may be the nearest.
@@ -74,6 +86,7 @@ impl WallSurface {
         mesh: &Mesh,
         is_wall: impl Fn(&Marker) -> bool,
         repeats: &Repeats,
+        team: &Team,
     ) -> Result<Self, FlowError> {
         let images = repeats.images();
         let mut facets = Vec::new();
@@ -88,7 +101,7 @@ impl WallSurface {
         if facets.is_empty() {
             return Err(no_wall(mesh));
         }
-        Ok(Self { tree: Tree::new(facets), planar: mesh.planar.is_some() })
+        Ok(Self { tree: Tree::new(facets, team), planar: mesh.planar.is_some() })
     }
 
     /// The nearest place of one point.
@@ -96,11 +109,12 @@ impl WallSurface {
         self.tree.nearest(self.flat(point), 0).0
     }
 
-    /// The nearest places of `points`, on all members of `team`; each search begins with what the one before found, which is near since
-    /// each member takes its points along a curve that fills space.
+    /// The nearest places of `points`, on all members of `team`, which take pieces of them in turn, since some points cost more than others; each
+    /// search begins with what the one before found, which is near since the points of a piece are taken along a curve that fills space.
     pub fn nearest_of(&self, points: &[[f64; 3]], team: &Team) -> Vec<Nearest> {
         let mut out = vec![Nearest::default(); points.len()];
-        parallel::rows(team, points.len(), 1, &mut out, |rows, out| {
+        let piece = points.len().div_ceil(PIECES * team.size()).max(1);
+        parallel::in_turn(team, piece, &mut out, |rows, out| {
             let (points, mut guess) = (&points[rows], 0);
             for i in curve::order(points) {
                 let i = i as usize;
@@ -164,7 +178,7 @@ impl NearWalls {
         points: &[[f64; 3]],
         team: &Team,
     ) -> Option<Self> {
-        let surface = WallSurface::new(mesh, is_wall).ok()?;
+        let surface = WallSurface::with_team(mesh, is_wall, team).ok()?;
         let nearest = surface.nearest_of(points, team);
         Some(Self { surface, nearest })
     }
@@ -177,9 +191,9 @@ impl NearWalls {
         team: &Team,
         repeats: &Repeats,
     ) -> Option<Self> {
-        let surface = WallSurface::new(mesh, &is_wall).ok()?;
+        let surface = WallSurface::with_team(mesh, &is_wall, team).ok()?;
         let nearest = if repeats.images().len() > 1 {
-            WallSurface::repeated(mesh, is_wall, repeats).ok()?.nearest_of(points, team)
+            WallSurface::repeated(mesh, is_wall, repeats, team).ok()?.nearest_of(points, team)
         } else {
             surface.nearest_of(points, team)
         };
@@ -189,7 +203,7 @@ impl NearWalls {
     /// No walls at all, or one of no extent so far away that each of `points` points is [`FAR`] from it.
     pub fn nowhere(points: usize) -> Self {
         let facet = Facet { corners: [[FAR, 0.0, 0.0]; 3], face: 0 };
-        let surface = WallSurface { tree: Tree::new(vec![facet]), planar: false };
+        let surface = WallSurface { tree: Tree::new(vec![facet], &Team::new(1)), planar: false };
         Self { surface, nearest: vec![Nearest { distance: FAR, ..Nearest::default() }; points] }
     }
 

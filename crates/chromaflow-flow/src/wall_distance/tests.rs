@@ -84,6 +84,10 @@ fn against_all(mesh: &Mesh, points: &[[f64; 3]]) {
     }
     let found = walls.nearest_of(points, &Team::new(1));
     assert_eq!(found, walls.nearest_of(points, &Team::new(3)));
+    for threads in [2, 8] {
+        let team = Team::new(threads);
+        assert_eq!(found, WallSurface::with_team(mesh, |_| true, &team).unwrap().nearest_of(points, &team));
+    }
     for (p, nearest) in points.iter().zip(&found) {
         assert_eq!(*nearest, walls.nearest(*p));
         let all = facets.iter().map(|f| norm(f.offset(*p))).fold(f64::INFINITY, f64::min);

@@ -3,6 +3,9 @@
 use super::Nearest;
 use super::facet::Facet;
 use crate::mesh::{dot, sub};
+use crate::parallel;
+use chromaflow_device::Team;
+use std::sync::Mutex;
 
 /// Facets of a box that is not divided.
 const LEAF: usize = 4;
@@ -74,6 +77,21 @@ impl Bounds {
         }
     }
 
+    /// The two halves, across its longest side, of a box with these facets, if they are many; facets are sorted so.
+    fn halves(&self, facets: &mut [Facet]) -> Option<[Self; 2]> {
+        if facets.len() <= LEAF {
+            return None;
+        }
+        let Self { low, high, first, .. } = *self;
+        let axis =
+            (0..3).max_by(|&a, &b| (high[a] - low[a]).total_cmp(&(high[b] - low[b]))).expect("three axes");
+        let place = |f: &Facet| f.corners[0][axis] + f.corners[1][axis] + f.corners[2][axis];
+        let middle = facets.len() / 2;
+        facets.select_nth_unstable_by(middle, |a, b| place(a).total_cmp(&place(b)));
+        let first = first as usize;
+        Some([Self::of(&facets[..middle], first), Self::of(&facets[middle..], first + middle)])
+    }
+
     /// At most the square of the distance of a point from any of the facets.
     fn square(&self, p: [f64; 3]) -> f64 {
         let mut sum = 0.0;
@@ -90,38 +108,42 @@ impl Bounds {
 }
 
 impl Tree {
-    /// Of at least one facet.
-    pub fn new(facets: Vec<Facet>) -> Self {
-        let mut tree = Self { boxes: vec![Bounds::of(&facets, 0)], facets };
-        let mut at = 0;
-        while at < tree.boxes.len() {
-            tree.divide(at);
-            at += 1;
+    /// Of at least one facet, on all members of a team.
+    pub fn new(mut facets: Vec<Facet>, team: &Team) -> Self {
+        let mut boxes = vec![Bounds::of(&facets, 0)];
+        // Boxes of a level stand in the order of their facets.
+        let mut level = 0..1;
+        while !level.is_empty() {
+            let (next, mut rest, mut at) = (boxes.len(), &mut facets[..], 0);
+            let own = boxes[level.clone()].iter().map(|bounds| {
+                let first = bounds.first as usize;
+                let (own, after) =
+                    std::mem::take(&mut rest)[first - at..].split_at_mut(bounds.count as usize);
+                (rest, at) = (after, first + own.len());
+                (bounds, Mutex::new(own))
+            });
+            let own: Vec<_> = own.collect();
+            let mut halves = vec![None; own.len()];
+            parallel::in_turn(team, 1 + own.len() / (8 * team.size()), &mut halves, |range, halves| {
+                for (halves, (bounds, facets)) in halves.iter_mut().zip(&own[range]) {
+                    *halves = bounds.halves(&mut facets.lock().expect("each box is halved once"));
+                }
+            });
+            drop(own);
+            for (at, halves) in level.zip(halves) {
+                if let Some(halves) = halves {
+                    (boxes[at].first, boxes[at].count) = (boxes.len() as u32, 0);
+                    boxes.extend(halves);
+                }
+            }
+            level = next..boxes.len();
         }
-        tree
+        Self { boxes, facets }
     }
 
     /// All of them.
     pub fn facets(&self) -> &[Facet] {
         &self.facets
-    }
-
-    /// Halves a box with many facets across its longest side.
-    fn divide(&mut self, at: usize) {
-        let Bounds { low, high, first, count, .. } = self.boxes[at];
-        let (first, count) = (first as usize, count as usize);
-        if count <= LEAF {
-            return;
-        }
-        let axis =
-            (0..3).max_by(|&a, &b| (high[a] - low[a]).total_cmp(&(high[b] - low[b]))).expect("three axes");
-        let place = |f: &Facet| f.corners[0][axis] + f.corners[1][axis] + f.corners[2][axis];
-        let facets = &mut self.facets[first..first + count];
-        let middle = count / 2;
-        facets.select_nth_unstable_by(middle, |a, b| place(a).total_cmp(&place(b)));
-        let halves = [Bounds::of(&facets[..middle], first), Bounds::of(&facets[middle..], first + middle)];
-        (self.boxes[at].first, self.boxes[at].count) = (self.boxes.len() as u32, 0);
-        self.boxes.extend(halves);
     }
 
     /// The nearest place of `p` and the facet it is on; `guess` is any facet, better a near one.

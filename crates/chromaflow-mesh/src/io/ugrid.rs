@@ -8,11 +8,12 @@
 
 use super::patches::{NumberedFace, gather};
 use super::slices::{Counts, Records, Table, nodes_of, point};
+use crate::par;
 use crate::parse::binary::{Bytes, int, node};
 use crate::parse::text::{Lines, Words};
 use crate::raw::Raw;
 use crate::{Kind, MeshError, ReadOptions};
-use chromaflow::files::FileError;
+use chromaflow::files::{self, FileError};
 use std::path::Path;
 
 /// How the numbers are stored.
@@ -223,8 +224,15 @@ pub(super) fn records(path: &Path, layout: Layout) -> Result<Records, MeshError>
     })
 }
 
-/// Reads a binary file.
+/// Reads a binary file: on all threads where it is not packed.
 pub(super) fn read_binary(path: &Path, layout: Layout, options: &ReadOptions) -> Result<Raw, MeshError> {
+    if !layout.records && files::without_compression(path) == path {
+        // What is wrong with it a reader from its beginning to its end says.
+        if let Ok((mut raw, faces)) = records(path, layout).and_then(|file| read_at_once(&file, options)) {
+            gather(&mut raw, &faces, path, options)?;
+            return Ok(raw);
+        }
+    }
     let mut bytes = Bytes::open(path, layout.big)?;
     let Counts { nodes, faces: [triangles, quads], elements } = counts(&mut bytes, layout)?;
     let (width, real, big) = (usize::from(layout.int), usize::from(layout.real), layout.big);
@@ -254,4 +262,59 @@ pub(super) fn read_binary(path: &Path, layout: Layout, options: &ReadOptions) ->
     }
     gather(&mut all.raw, &all.faces, path, options)?;
     Ok(all.raw)
+}
+
+/// Reads all records of a file, each thread a range of each table.
+fn read_at_once(file: &Records, options: &ReadOptions) -> Result<(Raw, Vec<NumberedFace>), MeshError> {
+    let (threads, mut raw, mut list) = (par::threads(options.threads), Raw::default(), Vec::new());
+    raw.places.bytes = true;
+    raw.places.nodes = file.nodes.places();
+    let mesh = &mut raw.mesh;
+    mesh.nodes = filled(threads, &file.nodes, file, |record, x| {
+        *x = point(record, file.real, file.big);
+        Ok(())
+    })?;
+    let nodes = |record: &[u8], into: &mut [u32]| nodes_of(record, file.width, file.big, into);
+    mesh.tets = filled(threads, &file.elements[0], file, |record, e: &mut [u32; 4]| nodes(record, e))?;
+    mesh.pyramids = filled(threads, &file.elements[1], file, |record, e: &mut [u32; 5]| {
+        nodes(record, e)?;
+        *e = file.pyramid.map(|i| e[i]);
+        Ok(())
+    })?;
+    mesh.prisms = filled(threads, &file.elements[2], file, |record, e: &mut [u32; 6]| nodes(record, e))?;
+    mesh.hexes = filled(threads, &file.elements[3], file, |record, e: &mut [u32; 8]| nodes(record, e))?;
+    raw.places.elements = file.elements.each_ref().map(Table::places);
+    let patches = file.patches.as_ref();
+    for (k, table) in file.faces.iter().enumerate() {
+        let faces = filled(threads, table, file, |record, face: &mut [u32; 4]| {
+            face[3] = u32::MAX;
+            nodes(record, &mut face[..3 + k])
+        })?;
+        let Some(patches) = patches else { continue };
+        let of = filled(threads, &patches[k], file, |record, patch: &mut i64| {
+            *patch = int(record, file.big);
+            Ok(())
+        })?;
+        list.extend(faces.into_iter().zip(of).zip(0..).map(|((face, of), i)| (face, of, table.place(i))));
+    }
+    Ok((raw, list))
+}
+
+/// What `take` makes of each record of a table.
+fn filled<T: Copy + Default + Send>(
+    threads: usize,
+    table: &Table,
+    file: &Records,
+    take: impl Fn(&[u8], &mut T) -> Result<(), String> + Sync,
+) -> Result<Vec<T>, MeshError> {
+    let mut all = vec![T::default(); table.count()];
+    let parts = par::parts(threads, all.len());
+    let ends: Vec<usize> = (0..parts).map(|part| par::split(all.len(), parts, part).end).collect();
+    let done = par::each_piece(&mut all, &ends, |_, first, own| {
+        let range = first..first + own.len();
+        let mut slots = own.iter_mut();
+        table.each(file, range, |record| slots.next().map_or(Ok(()), |slot| take(record, slot)))
+    });
+    done.into_iter().collect::<Result<(), _>>()?;
+    Ok(all)
 }

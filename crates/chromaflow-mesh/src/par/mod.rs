@@ -1,7 +1,8 @@
 //! Work on several threads, with the same result for every number of them.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// As many threads as were asked for; 0 stands for one per core that this process may use.
 pub(crate) fn threads(asked: usize) -> usize {
@@ -35,14 +36,6 @@ pub(crate) fn each_part<R: Send>(parts: usize, f: impl Fn(usize) -> R + Sync) ->
         }
         all
     })
-}
-
-/// Pieces of a work for each thread, which takes one after another: they cost more or less.
-const PIECES: usize = 8;
-
-/// As many pieces of a work as keep so many parts busy to the end.
-pub(crate) fn pieces(parts: usize) -> usize {
-    if parts == 1 { 1 } else { PIECES * parts }
 }
 
 /// `f(piece)` of each piece of a work, on so many threads; the results in their order.
@@ -84,140 +77,148 @@ pub(crate) fn each_piece<T: Send, R: Send>(
     })
 }
 
-/// A number that threads write.
-pub(crate) trait Slot: Default + Send + Sync {
-    type Value: Copy + Send;
-    fn put(&self, value: Self::Value);
-    fn take(self) -> Self::Value;
+/// Items with the buckets they belong to, as one thread names them, in piles of neighboring buckets.
+pub(crate) struct Spread<T> {
+    shift: u32,
+    piles: Vec<Vec<(u32, T)>>,
 }
 
-impl Slot for AtomicU32 {
-    type Value = u32;
-    fn put(&self, value: u32) {
-        self.store(value, Relaxed);
-    }
-    fn take(self) -> u32 {
-        self.into_inner()
+impl<T> Spread<T> {
+    /// One more item of a bucket.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, bucket: u32, item: T) {
+        self.piles[(bucket >> self.shift) as usize].push((bucket, item));
     }
 }
 
-impl Slot for AtomicU64 {
-    type Value = u64;
-    fn put(&self, value: u64) {
-        self.store(value, Relaxed);
-    }
-    fn take(self) -> u64 {
-        self.into_inner()
+/// The items of a range of buckets.
+pub struct Buckets<T> {
+    /// The number of the range among all.
+    pub number: usize,
+    /// The buckets.
+    pub range: Range<usize>,
+    ptr: Vec<u32>,
+    items: Vec<T>,
+}
+
+impl<T> Buckets<T> {
+    /// Items of a bucket, in the order in which they were named.
+    #[inline(always)]
+    pub fn of(&self, bucket: usize) -> &[T] {
+        let at = bucket - self.range.start;
+        &self.items[self.ptr[at] as usize..self.ptr[at + 1] as usize]
     }
 }
 
-/// Adds one and gives what was there before.
-fn next(count: &AtomicUsize, alone: bool) -> usize {
-    if alone {
-        let before = count.load(Relaxed);
-        count.store(before + 1, Relaxed);
-        return before;
-    }
-    count.fetch_add(1, Relaxed)
+/// Piles of buckets at most: threads write as many places at once.
+const PILES: usize = 512;
+
+fn width(buckets: usize) -> usize {
+    (buckets / PILES).next_power_of_two().max(FEW / 64)
 }
 
-/// How many items each bucket of `0..buckets` has; `each(part, put)` names the bucket of every item of a part.
-pub(crate) fn counts(
+/// The ranges of buckets `0..buckets` that are worked on at once.
+pub(crate) fn ranges(buckets: usize) -> Vec<Range<usize>> {
+    let width = width(buckets);
+    (0..buckets.div_ceil(width)).map(|k| k * width..((k + 1) * width).min(buckets)).collect()
+}
+
+/// Sorts items into buckets `0..buckets`, and gives `f` of ranges of them, which together are all, in their order: `each(part, spread)` puts the
+/// items of a part. The items of a bucket stand in the order of the parts and, of one part, in that of their putting.
+///
+/// Items go to piles first, then each pile into its buckets, where they stay in a core's cache: nothing is written at random places of a
+/// large array, and threads share nothing. Linear, and no memory is written before the thread that uses it has it.
+pub(crate) fn grouped<T: Copy + Default + Send, R: Send>(
     parts: usize,
     buckets: usize,
-    each: impl Fn(usize, &mut dyn FnMut(u32)) + Sync,
-) -> Vec<usize> {
-    let counts: Vec<AtomicUsize> = (0..buckets).map(|_| AtomicUsize::new(0)).collect();
-    each_part(parts, |part| {
-        each(part, &mut |bucket| {
-            next(&counts[bucket as usize], parts == 1);
-        });
+    each: impl Fn(usize, &mut Spread<T>) + Sync,
+    f: impl Fn(&Buckets<T>) -> R + Sync,
+) -> Vec<R> {
+    let (ranges, shift) = (ranges(buckets), width(buckets).trailing_zeros());
+    let spreads = each_part(parts, |part| {
+        let mut spread = Spread { shift, piles: ranges.iter().map(|_| Vec::new()).collect() };
+        each(part, &mut spread);
+        spread.piles.into_iter().map(Mutex::new).collect::<Vec<_>>()
     });
-    counts.into_iter().map(AtomicUsize::into_inner).collect()
-}
-
-/// The items of the buckets `range` one bucket after another, within a bucket in no special order, from the number of items of each;
-/// `each(part, put)` names bucket and item.
-pub(crate) fn collect<S: Slot>(
-    parts: usize,
-    range: Range<usize>,
-    counts: &[usize],
-    each: impl Fn(usize, &mut dyn FnMut(u32, S::Value)) + Sync,
-) -> Vec<S::Value> {
-    let mut sum = 0;
-    let start = |count: &usize| {
-        sum += count;
-        AtomicUsize::new(sum - count)
-    };
-    let at: Vec<AtomicUsize> = counts[range.clone()].iter().map(start).collect();
-    let items: Vec<S> = (0..sum).map(|_| S::default()).collect();
-    each_part(parts, |part| {
-        each(part, &mut |bucket, item| {
-            if let Some(at) = (bucket as usize).checked_sub(range.start).and_then(|b| at.get(b)) {
-                items[next(at, parts == 1)].put(item);
-            }
-        });
-    });
-    items.into_iter().map(S::take).collect()
-}
-
-/// Ranges of the buckets `range` with nearly as many items each.
-pub(crate) fn balanced(parts: usize, range: Range<usize>, counts: &[usize]) -> Vec<Range<usize>> {
-    let total: usize = counts[range.clone()].iter().sum();
-    let (mut ranges, mut first, mut sum) = (Vec::new(), range.start, 0);
-    for b in range.clone() {
-        sum += counts[b];
-        if ranges.len() + 1 < parts && sum >= total * (ranges.len() + 1) / parts {
-            ranges.push(first..b + 1);
-            first = b + 1;
+    each_in_turn(parts, ranges.len(), |pile| {
+        // Taken out, so that its memory is given back by this thread.
+        let take = |spread: &Vec<Mutex<Vec<_>>>| {
+            std::mem::take(&mut *spread[pile].lock().expect("each pile is taken once"))
+        };
+        let own: Vec<Vec<(u32, T)>> = spreads.iter().map(take).collect();
+        let range = ranges[pile].clone();
+        let mut ptr = vec![0_u32; range.len() + 2];
+        for (bucket, _) in own.iter().flatten() {
+            ptr[*bucket as usize - range.start + 2] += 1;
         }
-    }
-    ranges.push(first..range.end);
-    ranges
+        for k in 2..ptr.len() {
+            ptr[k] += ptr[k - 1];
+        }
+        // Beginnings become ends as items come, which are the beginnings one place before.
+        let mut items = vec![T::default(); ptr[range.len() + 1] as usize];
+        for (bucket, item) in own.into_iter().flatten() {
+            let at = &mut ptr[bucket as usize - range.start + 1];
+            items[*at as usize] = item;
+            *at += 1;
+        }
+        f(&Buckets { number: pile, range, ptr, items })
+    })
 }
 
-/// Where the items of each of such ranges begin.
-pub(crate) fn starts(ranges: &[Range<usize>], counts: &[usize]) -> Vec<usize> {
+/// Lists one after another, copied by so many threads.
+pub(crate) fn joined<T: Copy + Default + Send>(parts: usize, lists: Vec<Vec<T>>) -> Vec<T> {
+    let mut ends = Vec::with_capacity(lists.len());
     let mut sum = 0;
-    let start = |range: &Range<usize>| {
-        let own: usize = counts[range.clone()].iter().sum();
-        sum += own;
-        sum - own
+    for list in &lists {
+        sum += list.len();
+        ends.push(sum);
+    }
+    let of_part: Vec<Range<usize>> = (0..parts).map(|part| split(lists.len(), parts, part)).collect();
+    let last = |range: &Range<usize>| range.end.checked_sub(1).map_or(0, |last| ends[last]);
+    let ends_of_parts: Vec<usize> = of_part.iter().map(last).collect();
+    let lists: Vec<Mutex<Vec<Vec<T>>>> = {
+        let mut rest = lists.into_iter();
+        of_part.iter().map(|own| Mutex::new(rest.by_ref().take(own.len()).collect())).collect()
     };
-    ranges.iter().map(start).collect()
+    let mut all = vec![T::default(); sum];
+    each_piece(&mut all, &ends_of_parts, |part, _, mut piece| {
+        let own = std::mem::take(&mut *lists[part].lock().expect("each part takes its own"));
+        for list in own {
+            let (to, rest) = piece.split_at_mut(list.len());
+            to.copy_from_slice(&list);
+            piece = rest;
+        }
+    });
+    all
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Several piles, some of them empty; items that were named in ascending order stand so.
     #[test]
     fn items_come_into_their_buckets_on_any_number_of_threads() {
-        let n = 1000_u32;
-        let bucket = |i: u32| i * 7919 % 37;
+        let (n, buckets) = (100_000_u32, 2000_u32);
+        let bucket = |i: u32| i.wrapping_mul(2_654_435_761) % (buckets / 2) * 2;
+        let expected: Vec<Vec<u32>> = {
+            let mut all = vec![Vec::new(); buckets as usize];
+            (0..n).for_each(|i| all[bucket(i) as usize].push(i));
+            all
+        };
         for parts in [1, 2, 3, 8] {
-            let mine = |part| split(n as usize, parts, part);
-            let counts = counts(parts, 37, |part, put| mine(part).for_each(|i| put(bucket(i as u32))));
-            assert_eq!(counts.iter().sum::<usize>(), n as usize);
-            for range in [0..37, 5..20] {
-                let items = collect::<AtomicU32>(parts, range.clone(), &counts, |part, put| {
-                    mine(part).for_each(|i| put(bucket(i as u32), i as u32));
-                });
-                let mut items = items.as_slice();
-                for b in range.clone() {
-                    let (own, rest) = items.split_at(counts[b]);
-                    let mut own = own.to_vec();
-                    own.sort_unstable();
-                    let expected: Vec<u32> = (0..n).filter(|&i| bucket(i) as usize == b).collect();
-                    assert_eq!(own, expected, "bucket {b} on {parts} threads");
-                    items = rest;
-                }
-                assert!(items.is_empty());
-                let ranges = balanced(parts, range.clone(), &counts);
-                assert_eq!((ranges[0].start, ranges[ranges.len() - 1].end), (range.start, range.end));
-                assert!(ranges.len() <= parts && ranges.windows(2).all(|w| w[0].end == w[1].start));
-            }
+            let each = |part: usize, spread: &mut Spread<u32>| {
+                split(n as usize, parts, part).for_each(|i| spread.put(bucket(i as u32), i as u32));
+            };
+            let found = grouped(parts, buckets as usize, each, |own| {
+                own.range.clone().map(|b| own.of(b).to_vec()).collect::<Vec<_>>()
+            });
+            assert!(found.len() > 1);
+            assert_eq!(found.concat(), expected, "{parts} threads");
+            assert_eq!(joined(parts, found.concat()), expected.concat());
         }
+        assert!(joined::<u32>(3, Vec::new()).is_empty());
+        assert_eq!(joined(3, vec![vec![1], vec![2]]), [1, 2]);
     }
 
     #[test]
@@ -230,8 +231,8 @@ mod tests {
         assert_eq!((firsts, values), (vec![0, 3, 3], vec![1, 1, 1, 3, 3, 3, 3, 3, 3, 3]));
         assert_eq!(each_part(4, |part| part * part), [0, 1, 4, 9]);
         for parts in [1, 3] {
-            let squares: Vec<usize> = (0..pieces(parts)).map(|i| i * i).collect();
-            assert_eq!(each_in_turn(parts, pieces(parts), |i| i * i), squares);
+            let squares: Vec<usize> = (0..20).map(|i| i * i).collect();
+            assert_eq!(each_in_turn(parts, 20, |i| i * i), squares);
         }
     }
 }

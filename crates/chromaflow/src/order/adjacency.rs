@@ -3,9 +3,10 @@
 use super::Permutation;
 use crate::BlockPattern;
 use crate::sparse::ShapeError;
+use crate::vector;
 use chromaflow_device::{Team, split};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// Which rows are coupled: rows i and j are neighbors when block (i, j) or block (j, i) is stored. No row is its own
 /// neighbor, and neighbors ascend.
@@ -46,16 +47,24 @@ impl Adjacency {
         if team.size() == 1 {
             return Ok(Self::merged(pattern));
         }
-        let one_sided = AtomicBool::new(false);
+        // Every block above the diagonal has its mirror image, and there are as many below it.
+        let (one_sided, above, below) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
         team.run(|member| {
+            let mut counts = [0; 2];
             for row in member.share(rows) {
-                let mut others = pattern.columns(row).iter();
+                let columns = pattern.columns(row);
+                let start = columns.partition_point(|&c| c as usize <= row);
+                let on_it = usize::from(start > 0 && columns[start - 1] as usize == row);
+                counts = [counts[0] + columns.len() - start, counts[1] + start - on_it];
+                let mut others = columns[start..].iter();
                 if one_sided.load(Relaxed) || others.any(|&c| pattern.find(c as usize, row).is_none()) {
                     return one_sided.store(true, Relaxed);
                 }
             }
+            above.fetch_add(counts[0], Relaxed);
+            below.fetch_add(counts[1], Relaxed);
         });
-        if one_sided.into_inner() {
+        if one_sided.into_inner() || above.into_inner() != below.into_inner() {
             return Ok(Self::merged(pattern));
         }
         let others = |row: usize| pattern.columns(row).iter().filter(move |&&c| c as usize != row);
@@ -112,13 +121,15 @@ impl Adjacency {
     /// A graph of so many rows with so many neighbors each, which the members of a team fill in.
     fn filled(
         rows: usize,
-        degree: impl Fn(usize) -> usize,
+        degree: impl Fn(usize) -> usize + Sync,
         team: &Team,
         fill: impl Fn(usize, &mut [u32]) + Sync,
     ) -> Self {
-        let mut ptr = Vec::with_capacity(rows + 1);
-        ptr.push(0);
-        (0..rows).for_each(|row| ptr.push(ptr[row] + degree(row)));
+        let mut ptr = vec![0; rows + 1];
+        vector::for_shares(team, &mut ptr[1..], |share, counts| {
+            share.zip(counts).for_each(|(row, count)| *count = degree(row));
+        });
+        (0..rows).for_each(|row| ptr[row + 1] += ptr[row]);
         let mut idx = vec![0_u32; ptr[rows]];
         let mut rest = &mut idx[..];
         let part = |member: usize| {

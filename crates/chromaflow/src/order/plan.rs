@@ -6,6 +6,7 @@ use super::{Adjacency, Coloring, Lines, Permutation, RowBatches, Spread, VertexO
 use crate::BlockPattern;
 use crate::sparse::{SIGMA, ShapeError, check_len, check_square};
 use chromaflow_device::Team;
+use std::sync::Mutex;
 
 /// How rows get their colors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +101,7 @@ impl PlanOptions {
     fn color(&self, graph: &Adjacency, team: &Team) -> Coloring {
         let coloring = match self.coloring {
             ColoringMethod::None => return Coloring::new(vec![0; graph.rows()]),
-            ColoringMethod::Greedy(order) => Coloring::greedy(graph, order),
+            ColoringMethod::Greedy(order) => Coloring::greedy_with(graph, order, team),
             ColoringMethod::Fewest => {
                 Coloring::greedy(graph, VertexOrder::SmallestLast).reduced(graph, 1).without_smallest(graph)
             }
@@ -199,7 +200,7 @@ impl Plan {
                 "those of a matrix with as many rows".to_owned()
             })?;
         }
-        let before = Spread::of(&given);
+        let before = Spread::of_with(&given, team);
         let rcm = options.rcm.reorders(pattern);
         let (band, graph) = if rcm {
             let permutation = options.rcm.order(&given, team);
@@ -208,7 +209,7 @@ impl Plan {
         } else {
             (Permutation::identity(given.rows()), given)
         };
-        let after = if rcm { Spread::of(&graph) } else { before };
+        let after = if rcm { Spread::of_with(&graph, team) } else { before };
         let grouped = (!lines.is_empty()).then(|| lines.renumbered(&band).grouped(&graph));
         let coloring = options.color(grouped.as_ref().map_or(&graph, |grouped| &grouped.graph), team);
         let uncolored = options.coloring == ColoringMethod::None;
@@ -229,8 +230,8 @@ impl Plan {
             lines: lines.len(),
             in_lines: lines.covered(),
         };
-        let permutation = band.then(&colors);
-        let permutation = if uncolored { permutation } else { by_length(pattern, &permutation, &batches) };
+        let permutation =
+            if uncolored { band.then(&colors) } else { by_length(pattern, [&band, &colors], &batches, team) };
         Ok(Self { permutation, batches, report })
     }
 }
@@ -286,14 +287,28 @@ impl Order {
     }
 }
 
-/// The same batches with their rows sorted by length, longest first, within windows of [`SIGMA`]; rows of longer lines stay.
-fn by_length(pattern: &BlockPattern, permutation: &Permutation, batches: &RowBatches) -> Permutation {
-    let mut old_of_new = permutation.old_of_new().to_vec();
-    for batch in batches.iter() {
-        let alone = batches.alone(batch);
-        for part in old_of_new[alone].chunks_mut(SIGMA) {
-            part.sort_by_key(|&row| std::cmp::Reverse(pattern.range(row as usize).len()));
-        }
+/// The second permutation after the first, and the rows of its batches sorted by length, longest first, within windows of [`SIGMA`]; rows
+/// of longer lines stay.
+fn by_length(
+    pattern: &BlockPattern,
+    [band, colors]: [&Permutation; 2],
+    batches: &RowBatches,
+    team: &Team,
+) -> Permutation {
+    let mut old_of_new = vec![0_u32; band.len()];
+    colors.gather_with(team, 1, band.old_of_new(), &mut old_of_new);
+    let (mut windows, mut rest, mut at) = (Vec::new(), &mut old_of_new[..], 0);
+    for alone in batches.iter().map(|batch| batches.alone(batch)) {
+        let (own, after) = std::mem::take(&mut rest)[alone.start - at..].split_at_mut(alone.len());
+        windows.extend(own.chunks_mut(SIGMA).map(Mutex::new));
+        (rest, at) = (after, alone.end);
     }
+    team.run(|member| {
+        for window in &windows[member.share(windows.len())] {
+            let mut rows = window.lock().expect("each member locks its own once");
+            rows.sort_by_cached_key(|&row| std::cmp::Reverse(pattern.range(row as usize).len()));
+        }
+    });
+    drop(windows);
     Permutation::from_old_of_new(old_of_new).expect("sorted rows are the same rows")
 }

@@ -18,15 +18,26 @@ pub struct Spread {
 impl Spread {
     /// Of a graph in its own order.
     pub fn of(graph: &Adjacency) -> Self {
-        let mut spread = Self::default();
-        for row in 0..graph.rows() {
-            if let Some(&first) = graph.neighbors(row).first() {
-                let reach = row.saturating_sub(first as usize);
-                spread.bandwidth = spread.bandwidth.max(reach);
-                spread.profile += reach as u64;
+        Self::of_with(graph, &Team::new(1))
+    }
+
+    /// The same on all members of a team.
+    pub(super) fn of_with(graph: &Adjacency, team: &Team) -> Self {
+        let all = Mutex::new(Self::default());
+        team.run(|member| {
+            let mut spread = Self::default();
+            for row in member.share(graph.rows()) {
+                if let Some(&first) = graph.neighbors(row).first() {
+                    let reach = row.saturating_sub(first as usize);
+                    spread.bandwidth = spread.bandwidth.max(reach);
+                    spread.profile += reach as u64;
+                }
             }
-        }
-        spread
+            let mut all = all.lock().expect("nobody panics with it");
+            all.bandwidth = all.bandwidth.max(spread.bandwidth);
+            all.profile += spread.profile;
+        });
+        all.into_inner().expect("nobody panicked")
     }
 
     /// Of a graph whose rows would stand at `position`.

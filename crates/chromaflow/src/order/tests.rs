@@ -251,6 +251,55 @@ fn random_graph() -> impl Strategy<Value = (usize, Vec<(usize, usize)>)> {
     (1..60_usize).prop_flat_map(|rows| (Just(rows), proptest::collection::vec((0..rows, 0..rows), 0..200)))
 }
 
+/// A shuffled grid of 24 x 24 x 24 rows with diagonals: levels wide enough for all members, whose rows hang together.
+#[test]
+fn plans_do_not_depend_on_the_number_of_threads() {
+    let (n, rows) = (24, 24 * 24 * 24);
+    let at = |i: usize, j: usize, k: usize| (((i * n + j) * n + k) * 7919 + 13) % rows;
+    let mut edges = Vec::new();
+    for (i, j, k) in (0..rows).map(|r| (r / (n * n), r / n % n, r % n)) {
+        for [di, dj, dk] in [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [0, 1, 1], [1, 1, 1]] {
+            if i + di < n && j + dj < n && k + dk < n {
+                edges.push((at(i, j, k), at(i + di, j + dj, k + dk)));
+            }
+        }
+    }
+    let pattern = pattern(rows, &edges, true);
+    let graph = Adjacency::of(&pattern).unwrap();
+    let greedy = Coloring::greedy(&graph, VertexOrder::Natural);
+    let one = Plan::new(&pattern, &PlanOptions::default()).unwrap();
+    for threads in [2, 3, 8] {
+        let team = Team::new(threads);
+        assert_eq!(Adjacency::with_team(&pattern, &team).unwrap(), graph);
+        assert_eq!(Coloring::greedy_with(&graph, VertexOrder::Natural, &team), greedy);
+        let plan = Plan::with_team(&pattern, &PlanOptions::default(), &team).unwrap();
+        assert_eq!((&plan.permutation, plan.report), (&one.permutation, one.report), "{threads} threads");
+        assert_eq!(plan.batches.offsets(), one.batches.offsets());
+    }
+}
+
+/// Every row waits for the one before it, whichever member has that.
+#[test]
+fn a_path_is_colored_alike_by_any_team() {
+    let rows = 20_000;
+    let path = graph(rows, &(1..rows).map(|i| (i - 1, i)).collect::<Vec<_>>());
+    let coloring = Coloring::greedy_with(&path, VertexOrder::Natural, &Team::new(3));
+    assert!(coloring.colors().iter().zip(0..).all(|(&color, row)| color == row % 2));
+}
+
+/// As many blocks above the diagonal as below it, and yet none of them is the other's image.
+#[test]
+fn one_sided_patterns_are_seen_by_all_threads() {
+    let lopsided = BlockPattern::new(4, vec![0, 1, 1, 2, 2], vec![3, 1]).unwrap();
+    let graph = Adjacency::of(&lopsided).unwrap();
+    assert_eq!(graph.neighbors(1), [2]);
+    let mirrored = BlockPattern::new(3, vec![0, 1, 3, 4], vec![1, 0, 2, 0]).unwrap();
+    for pattern in [lopsided, mirrored] {
+        let one = Adjacency::of(&pattern).unwrap();
+        assert_eq!(Adjacency::with_team(&pattern, &Team::new(3)).unwrap(), one);
+    }
+}
+
 proptest! {
     #[test]
     fn every_plan_is_a_coloring((rows, edges) in random_graph(), choice in 0..4_usize, rcm in 0..5_usize, balance: bool) {

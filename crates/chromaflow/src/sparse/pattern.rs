@@ -97,6 +97,9 @@ impl BlockPattern {
             return Err(PatternError::End { end, len: col_idx.len() });
         }
         let pattern = Self { cols, row_ptr, col_idx };
+        if pattern.ascends() {
+            return Ok(pattern);
+        }
         for row in 0..pattern.rows() {
             let columns = pattern.columns(row);
             if let Some(&col) = columns.iter().find(|&&c| c as usize >= cols) {
@@ -107,6 +110,20 @@ impl BlockPattern {
             }
         }
         Ok(pattern)
+    }
+
+    /// Whether the columns of each row ascend and are there: what [`Self::new`] asks for, in loops without branches.
+    fn ascends(&self) -> bool {
+        let falls = |columns: &[u32]| columns.windows(2).map(|w| usize::from(w[1] <= w[0])).sum::<usize>();
+        let ends = self.row_ptr.windows(2).filter(|w| w[1] > w[0]).map(|w| w[1] as usize);
+        // Columns fall nowhere but from one row to the next.
+        let (mut between, mut last, mut inside) = (0, 0, true);
+        for end in ends {
+            inside &= (self.col_idx[end - 1] as usize) < self.cols;
+            between += usize::from(last > 0 && self.col_idx[last] <= self.col_idx[last - 1]);
+            last = end;
+        }
+        inside && falls(&self.col_idx) == between
     }
 
     /// A pattern from row pointers and column indices that are known to make one.

@@ -4,6 +4,7 @@ use super::super::block::BlockState;
 use super::super::boundary::PatchState;
 use super::super::residual::Physics;
 use super::super::turbulence::{GridTurbulence, Links, Way};
+use super::READY;
 use super::matrix::{APART, GridRows, Place};
 use crate::config::Implicit;
 use crate::coupled::Units;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 pub(super) struct Beside {
     turbulence: GridTurbulence,
     jacobian: Jacobian,
-    linear: LinearSolver,
+    linear: Option<LinearSolver>,
     /// V/dt of each row.
     pseudo_time: Vec<f64>,
     /// What is preconditioned, in its own units.
@@ -27,16 +28,22 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    pub fn new(
+    pub fn new(rows: &GridRows, implicit: &Implicit, turbulence: GridTurbulence) -> Result<Self, FlowError> {
+        let (nb, n) = (turbulence.unknowns(), rows.places.len());
+        let jacobian = rows.matrix(nb, implicit)?;
+        let (pseudo_time, scaled) = (vec![0.0; n], vec![0.0; nb * n]);
+        Ok(Self { turbulence, jacobian, linear: None, pseudo_time, scaled })
+    }
+
+    /// Sets up what solves with the matrix.
+    pub fn make_ready(
+        &mut self,
         team: &Arc<Team>,
         rows: &GridRows,
         implicit: &Implicit,
-        turbulence: GridTurbulence,
-    ) -> Result<Self, FlowError> {
-        let (nb, n) = (turbulence.unknowns(), rows.places.len());
-        let jacobian = rows.matrix(nb, implicit)?;
-        let linear = LinearSolver::new(team, &rows.batches, &jacobian, implicit)?;
-        Ok(Self { turbulence, jacobian, linear, pseudo_time: vec![0.0; n], scaled: vec![0.0; nb * n] })
+    ) -> Result<(), FlowError> {
+        self.linear = Some(LinearSolver::new(team, &rows.batches, &self.jacobian, implicit)?);
+        Ok(())
     }
 
     /// Makes the matrix: for each unknown an M-matrix of first-order advection, the differences across faces and derivatives of sources, with V/dt.
@@ -67,19 +74,19 @@ impl Beside {
                 *entry += time;
             }
         }
-        self.linear.convert(&mut self.jacobian);
+        self.linear.as_ref().expect(READY).convert(&mut self.jacobian);
     }
 
     /// Makes the matrix ready to precondition with; the row of a diagonal block that cannot be inverted comes back as an error.
     pub fn factor(&mut self) -> Result<(), usize> {
-        self.linear.factor(&mut self.jacobian)
+        self.linear.as_mut().expect(READY).factor(&mut self.jacobian)
     }
 
     /// A step of the model by itself: its update takes the place of the residual. The row of a diagonal block that cannot be inverted comes back as an error.
     pub fn solve(&mut self, rows: &GridRows, blocks: &mut [BlockState]) -> Result<(), usize> {
         let b = gather(rows, blocks, self.turbulence, residual_at);
         let mut x = vec![0.0; b.len()];
-        self.linear.solve(&mut self.jacobian, &b, &mut x, false)?;
+        self.linear.as_mut().expect(READY).solve(&mut self.jacobian, &b, &mut x, false)?;
         put_update(rows, self.turbulence, &x, blocks);
         Ok(())
     }
@@ -92,9 +99,9 @@ impl Beside {
             for (i, (scaled, r)) in self.scaled.iter_mut().zip(r).enumerate() {
                 *scaled = r * (along.units.at(i)[1] / whole);
             }
-            self.linear.precondition(&self.jacobian, &self.scaled, z);
+            self.linear.as_mut().expect(READY).precondition(&self.jacobian, &self.scaled, z);
         } else {
-            self.linear.precondition(&self.jacobian, r, z);
+            self.linear.as_mut().expect(READY).precondition(&self.jacobian, r, z);
         }
         for (i, z) in z.iter_mut().enumerate() {
             *z *= whole / along.units.at(i)[0];

@@ -36,7 +36,8 @@ pub(super) struct GridNewton {
     pub implicit: Implicit,
     pub rows: GridRows,
     pub jacobian: Jacobian,
-    linear: LinearSolver,
+    /// Made for the first step on the host: a device has its own.
+    linear: Option<LinearSolver>,
     /// Of turbulent flow.
     beside: Option<Beside>,
 }
@@ -46,7 +47,6 @@ const FILL: [u32; 2] = [2, 1];
 
 impl GridNewton {
     pub(super) fn new(
-        team: &Arc<Team>,
         blocks: &[BlockState],
         part: &GridPart,
         options: NewtonKrylov,
@@ -68,11 +68,24 @@ impl GridNewton {
             Some(_) => GridRows::new(blocks, &part.exchange.within_blocks(), &implicit)?,
         };
         let jacobian = rows.matrix(N, &implicit)?;
-        let linear = LinearSolver::new(team, &rows.batches, &jacobian, &implicit)?;
-        let beside = turbulence.map(|model| Beside::new(team, &rows, &implicit, model)).transpose()?;
-        Ok(Self { options, implicit, rows, jacobian, linear, beside })
+        let beside = turbulence.map(|model| Beside::new(&rows, &implicit, model)).transpose()?;
+        Ok(Self { options, implicit, rows, jacobian, linear: None, beside })
+    }
+
+    /// Sets up what solves with the matrices on the host, once.
+    pub(super) fn make_ready(&mut self, team: &Arc<Team>) -> Result<(), FlowError> {
+        if self.linear.is_some() {
+            return Ok(());
+        }
+        if let Some(beside) = &mut self.beside {
+            beside.make_ready(team, &self.rows, &self.implicit)?;
+        }
+        self.linear = Some(LinearSolver::new(team, &self.rows.batches, &self.jacobian, &self.implicit)?);
+        Ok(())
     }
 }
+
+const READY: &str = "steps on the host begin with making ready";
 
 /// The step's system; unknowns in the order of the matrix's rows.
 struct GridStep<'a> {
@@ -205,6 +218,7 @@ impl NewtonStep for GridStep<'_> {
     fn precondition(&mut self, r: &[f64], z: &mut [f64]) {
         let n = self.residual.len();
         let GridNewton { linear, jacobian, beside, .. } = &mut *self.newton;
+        let linear = linear.as_mut().expect(READY);
         if self.weights.is_empty() {
             linear.precondition(jacobian, &r[..n], &mut z[..n]);
         } else {
@@ -232,6 +246,7 @@ impl StructuredSystem {
             residual::time_steps(&team, &self.physics, at.cfl, self.config.implicit.local_step, block);
         }
         let GridNewton { rows, jacobian, linear, options, beside, .. } = newton;
+        let linear = linear.as_mut().expect(READY);
         let pseudo_time = rows.pseudo_times(&self.blocks);
         let mut diagonal = pseudo_time.clone();
         if let (Some(bdf), true) = (at.bdf, beside.is_some()) {

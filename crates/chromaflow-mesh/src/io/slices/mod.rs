@@ -319,11 +319,11 @@ pub struct Names<'a> {
 /// what is wrong with elements and faces whose lowest node is owned.
 pub fn mend(mesh: &mut Mesh, owned: &[bool], names: &Names<'_>, count: usize) -> Report {
     let threads = threads(count);
-    orient_elements(mesh, &mut Flipped::default(), threads);
+    let doubtful = orient_elements(mesh, &mut Flipped::default(), threads);
     let judged = |nodes: &[u32]| nodes.iter().min().is_some_and(|&low| owned[low as usize]);
     let mut checker =
         Checker { mesh, places: None, report: Report::default(), threads, judged: Some(&judged) };
-    checker.volumes();
+    checker.volumes(Some(&doubtful));
     checker.duplicates();
     let pass = checker.faces();
     let mut report = checker.report;

@@ -2,6 +2,7 @@
 
 use super::{Counts, Slice, SliceFace, Source, range_of};
 use crate::parse::binary::{Bytes, int, node, real};
+use crate::places::Places;
 use crate::{Kind, MeshError, Place};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -31,13 +32,28 @@ impl Table {
     }
 
     /// Where a record stands.
-    fn place(&self, number: usize) -> u64 {
+    pub(crate) fn place(&self, number: usize) -> u64 {
         let run = self.runs.partition_point(|(first, _)| *first <= number).checked_sub(1);
         run.map_or(0, |k| self.runs[k].1 + ((number - self.runs[k].0) * self.size) as u64)
     }
 
+    /// How many records there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Where all of them stand.
+    pub(crate) fn places(&self) -> Places {
+        let mut places = Places::default();
+        let ends = self.runs.iter().skip(1).map(|(first, _)| *first).chain([self.count]);
+        for (&(first, at), end) in self.runs.iter().zip(ends) {
+            places.push_run(at, self.size as u64, end - first);
+        }
+        places
+    }
+
     /// Calls `take` with each record of a range.
-    fn each(
+    pub(crate) fn each(
         &self,
         file: &Records,
         range: Range<usize>,

@@ -13,6 +13,7 @@ pub(super) fn free(raw: &Raw, threads: usize) -> Vec<NumberedFace> {
         faces::groups(
             &raw.mesh,
             threads,
+            false,
             |halves| halves.len() != 1,
             |halves| {
                 let (kind, _, nodes) = raw.mesh.element(halves[0].owner as usize);

@@ -151,6 +151,41 @@ impl Coloring {
         Self::from_dense(colors)
     }
 
+    /// The same, in the order of the rows on all members of a team: a row takes its color as soon as all neighbors before it have theirs, which is the color
+    /// of the loop. In the order of reverse Cuthill-McKee, rows next to one another hardly form chains.
+    pub(in crate::order) fn greedy_with(graph: &Adjacency, order: VertexOrder, team: &Team) -> Self {
+        let (rows, size) = (graph.rows(), team.size());
+        if order != VertexOrder::Natural || size == 1 || rows < 2 * WINDOW {
+            return Self::greedy(graph, order);
+        }
+        let colors: Vec<AtomicU32> = (0..rows).map(|_| AtomicU32::new(u32::MAX)).collect();
+        team.run(|member| {
+            let mut palette = Palette::new(graph);
+            let mut waiting: Vec<usize> = Vec::with_capacity(WINDOW);
+            // Members go through the rows side by side.
+            for first in (member.rank() * WINDOW..rows).step_by(size * WINDOW) {
+                waiting.extend(first..rows.min(first + WINDOW));
+                while !waiting.is_empty() {
+                    let before = waiting.len();
+                    waiting.retain(|&row| {
+                        let color = |n: usize| colors[n].load(Acquire);
+                        let near = graph.neighbors(row).iter().map(|&n| n as usize);
+                        if near.take_while(|&n| n < row).any(|n| color(n) == u32::MAX) {
+                            return true;
+                        }
+                        // Later neighbors have no color yet and get none before this row has.
+                        colors[row].store(palette.lowest_free(row, graph, color), Release);
+                        false
+                    });
+                    if waiting.len() == before {
+                        std::thread::yield_now();
+                    }
+                }
+            }
+        });
+        Self::from_dense(colors.into_iter().map(AtomicU32::into_inner).collect())
+    }
+
     /// The same on all members of a team, rows with many neighbors first and ties broken by a hash of the row number:
     /// a row takes the lowest free color as soon as all neighbors that come before it have theirs. The result is that
     /// of the sequential loop in this order, hence the same for every number of threads.
@@ -317,6 +352,9 @@ pub fn priority_of(degree: usize, row: usize) -> (u32, u32, usize) {
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     (usize::BITS - degree.leading_zeros(), (z >> 32) as u32, row)
 }
+
+/// Rows that a member of a team colors before it goes to those after the others'.
+const WINDOW: usize = 2048;
 
 /// Finds free colors: `stamp[c] == row` marks color c as taken by a neighbor of `row`.
 struct Palette {
