@@ -256,20 +256,22 @@ def cases():
     case("ngventuri_lam_re100", "ngventuri", 0.1, {**duct, "inlet": blown(0.1)}, re=100)
 
 
-def prepare(folder):
+def prepared(folder, generators, cases):
+    """Makes the meshes that are not there, and the cases on those that are."""
     place = folder / "m"
     place.mkdir(parents=True, exist_ok=True)
-    for generator in ("by_hand", "by_triangle", "by_tetgen", "by_netgen", "by_vtk"):
+    for generator in generators:
         try:
             importlib.import_module(generator)
         except ImportError as missing:
             print(f"{generator}: {missing}: its meshes are made elsewhere or left out")
-    for name, make in kit.MADE.items():
-        if not (place / f"{name}.su2").exists():
-            soup, sides = make()
-            soup.write(place / f"{name}.su2", sides)
     survey.CASES.clear()
     cases()
+    for file in sorted({mesh_of(text) for text in survey.CASES.values()}):
+        make = kit.MADE.get(file.removesuffix(".su2"))
+        if make and not (place / file).exists():
+            soup, sides = make()
+            soup.write(place / file, sides)
     for name in [name for name, text in survey.CASES.items() if not (place / mesh_of(text)).exists()]:
         del survey.CASES[name]
 
@@ -279,4 +281,5 @@ def mesh_of(text):
 
 
 if __name__ == "__main__":
-    survey.main(__doc__, prepare, EXACT)
+    generators = ("by_hand", "by_triangle", "by_tetgen", "by_netgen", "by_vtk")
+    survey.main(__doc__, lambda folder: prepared(folder, generators, cases), EXACT)

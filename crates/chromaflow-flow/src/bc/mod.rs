@@ -20,6 +20,7 @@ mod extrapolation;
 mod farfield;
 mod inlet;
 mod mass_flow_outlet;
+mod mirror;
 mod moving_wall;
 mod no_slip;
 mod outlet;
@@ -41,6 +42,10 @@ pub use extrapolation::{flux_out, flux_out_jacobian};
 pub use farfield::{Farfield, bc_farfield, bc_farfield_jacobian, flux_farfield, flux_farfield_jacobian};
 pub use inlet::{Inlet, bc_inlet, bc_inlet_jacobian};
 pub use mass_flow_outlet::{adapted_pressure, outlet_flow};
+pub use mirror::{
+    Mirror, MirrorNode, into_frame, mirror_add, mirror_block, mirror_gradient, mirror_kept, mirror_rows,
+    out_of_frame,
+};
 pub use moving_wall::{Motion, motion_at};
 pub use no_slip::{
     Wall, WallHeat, WallNode, ghost_no_slip, strong_wall_conserved, strong_wall_diagonal, strong_wall_energy,

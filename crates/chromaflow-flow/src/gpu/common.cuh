@@ -151,3 +151,4 @@ __device__ __forceinline__ double update_share(pointwise::Gas<double> gas, const
 typedef pointwise::Condition<double> Condition;
 typedef pointwise::WallNode<double> WallNode;
 typedef pointwise::LawNode<double> LawNode;
+typedef pointwise::MirrorNode<double> MirrorNode;

@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 //! Boundary conditions in device memory, in the very layout of the host.
 
-use crate::bc::{Condition, Farfield, Inlet, Motion, Outlet, VelocityInlet, Wall, WallNode};
+use crate::bc::{Condition, Farfield, Inlet, MirrorNode, Motion, Outlet, VelocityInlet, Wall, WallNode};
 use crate::wall_law::LawNode;
 use bytemuck::NoUninit;
 use chromaflow::gpu::GpuError;
@@ -33,6 +33,12 @@ const _: () = assert!(size_of::<LawNode<f64>>() == LAW_SIZE, "nothing lies betwe
 
 // SAFETY: `repr(C)` of four numbers of four bytes and f64 only; by the assertion above no byte of it is padding.
 unsafe impl NoUninit for LawNode<f64> {}
+
+const MIRROR_SIZE: usize = 8 + 13 * size_of::<f64>();
+const _: () = assert!(size_of::<MirrorNode<f64>>() == MIRROR_SIZE, "nothing lies between fields");
+
+// SAFETY: `repr(C)` of two numbers of four bytes and a record of f64 only; by the assertion above no byte of it is padding.
+unsafe impl NoUninit for MirrorNode<f64> {}
 
 /// An array of `Condition` as kernels read it.
 ///
@@ -67,6 +73,17 @@ pub(crate) fn upload_law_nodes(
     Ok(stream.upload(bytemuck::cast_slice::<_, u64>(nodes))?)
 }
 
+/// An array of `MirrorNode` as kernels read it.
+///
+/// # Errors
+/// [`GpuError::Cuda`].
+pub(crate) fn upload_mirror_nodes(
+    stream: &Stream,
+    nodes: &[MirrorNode<f64>],
+) -> Result<DeviceBuffer<u64>, GpuError> {
+    Ok(stream.upload(bytemuck::cast_slice::<_, u64>(nodes))?)
+}
+
 /// Takes over the back pressures that the device has adapted.
 ///
 /// # Errors
@@ -90,7 +107,7 @@ pub(crate) fn download_pressures(
 /// Makes kernels that see another layout fail to compile.
 pub(crate) fn layout_check() -> String {
     format!(
-        "static_assert(sizeof(Condition) == {SIZE} && sizeof(WallNode) == {WALL_SIZE} && sizeof(LawNode) == {LAW_SIZE}, \
-         \"the host's layout\");\n"
+        "static_assert(sizeof(Condition) == {SIZE} && sizeof(WallNode) == {WALL_SIZE} && sizeof(LawNode) == {LAW_SIZE} && \
+         sizeof(MirrorNode) == {MIRROR_SIZE}, \"the host's layout\");\n"
     )
 }

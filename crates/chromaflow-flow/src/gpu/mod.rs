@@ -11,7 +11,7 @@ mod clock;
 mod conditions;
 mod sums;
 
-use crate::bc::{Condition, WallNode};
+use crate::bc::{Condition, MirrorNode, WallNode};
 use crate::config::{Equations, FlowConfig, Nonlinear, Quadratic};
 use crate::dual::Dual;
 use crate::flux::{LayerFix, RoeFix};
@@ -31,7 +31,9 @@ pub use crate::jacobian::cuda::JacobianCuda;
 pub use crate::residual::cuda::{BoundaryCuda, ResidualCuda, ViscousCuda};
 pub use crate::residual::node_gradients::cuda::NodeGradientsCuda;
 pub(crate) use clock::{Clock, MARKS};
-pub(crate) use conditions::{download_pressures, upload_conditions, upload_law_nodes, upload_wall_nodes};
+pub(crate) use conditions::{
+    download_pressures, upload_conditions, upload_law_nodes, upload_mirror_nodes, upload_wall_nodes,
+};
 pub(crate) use sums::{AddParts, Sums};
 
 const COMMON: &str = include_str!("common.cuh");
@@ -77,7 +79,7 @@ pub fn kernels_of(config: &FlowConfig) -> Vec<KernelSource> {
 
 kernel_elements!(
     Params: "Params" in f64, Condition<f64>: "Condition" in u64, WallNode<f64>: "WallNode" in u64,
-    LawNode<f64>: "LawNode" in u64,
+    LawNode<f64>: "LawNode" in u64, MirrorNode<f64>: "MirrorNode" in u64,
 );
 
 /// The flow solver's kernels with every branch of every scheme at least once, for checks without a GPU.

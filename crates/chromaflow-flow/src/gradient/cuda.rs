@@ -1,8 +1,10 @@
 #![allow(unsafe_code)]
 //! Launch of gradient.cu.
 
+use super::Mirrors;
+use crate::bc::MirrorNode;
 use crate::config::GradientWeights;
-use crate::gpu::{MeshCuda, blocks, optional, source};
+use crate::gpu::{MeshCuda, blocks, optional, source, upload_mirror_nodes};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream, Write};
 use chromaflow_device::{kernel_arguments, kernel_record};
@@ -13,10 +15,37 @@ kernel_record! {
         rows: u32, row_ptr: Read<u32>, col_idx: Read<u32>, nodes: Read<f64>, by_distance: u32,
         mapped: Read<f64>, out: Write<f64>,
     }
+
+    /// What `mirror_gradients` takes.
+    struct MirrorGradients {
+        count: u32, mirrors: Read<MirrorNode<f64>>, weights: Read<f64>, row_ptr: Read<u32>,
+        col_idx: Read<u32>, nodes: Read<f64>, by_distance: u32, mapped: Read<f64>, out: Write<f64>,
+    }
 }
 
 pub(crate) fn kernel_source() -> KernelSource {
-    source("gradient", "", include_str!("gradient.cu")).record::<LeastSquares>()
+    source("gradient", "", include_str!("gradient.cu")).records::<(LeastSquares, MirrorGradients)>()
+}
+
+/// [`Mirrors`] on a device.
+pub(crate) struct MirrorsCuda {
+    /// How many nodes.
+    pub count: usize,
+    /// An array of `MirrorNode`.
+    pub nodes: DeviceBuffer<u64>,
+    /// How many images their neighbors have.
+    weights: DeviceBuffer<f64>,
+}
+
+impl MirrorsCuda {
+    /// Uploads them.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn new(stream: &Stream, mirrors: &Mirrors) -> Result<Self, GpuError> {
+        let nodes = upload_mirror_nodes(stream, &mirrors.nodes)?;
+        Ok(Self { count: mirrors.nodes.len(), nodes, weights: stream.upload(&mirrors.weights)? })
+    }
 }
 
 /// Gradients of all nodes on the device.
@@ -25,6 +54,7 @@ pub(crate) fn kernel_source() -> KernelSource {
 /// **Launch shape**: eight lanes a row. **Twin**: [`least_squares`](super::least_squares).
 pub struct LeastSquaresCuda {
     kernel: Kernel,
+    mirrored: Kernel,
     by_distance: u32,
     mapped: bool,
 }
@@ -35,8 +65,14 @@ impl LeastSquaresCuda {
     /// # Errors
     /// [`GpuError::Cuda`].
     pub fn new(stream: &Stream, weights: GradientWeights, mapped: bool) -> Result<Self, GpuError> {
-        let kernel = stream.gpu().module(&kernel_source())?.kernel("least_squares")?;
-        Ok(Self { kernel, by_distance: u32::from(weights == GradientWeights::InverseDistance), mapped })
+        let module = stream.gpu().module(&kernel_source())?;
+        let [kernel, mirrored] = [module.kernel("least_squares")?, module.kernel("mirror_gradients")?];
+        Ok(Self {
+            kernel,
+            mirrored,
+            by_distance: u32::from(weights == GradientWeights::InverseDistance),
+            mapped,
+        })
     }
 
     /// Enqueues the computation.
@@ -59,6 +95,34 @@ impl LeastSquaresCuda {
                 .record(&kernel_arguments! { LeastSquares {
                     rows: mesh.rows as u32, row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx, nodes,
                     by_distance: self.by_distance, mapped: optional(added), out: &*gradients,
+                } })
+                .enqueue(stream)
+        }?)
+    }
+
+    /// Enqueues that of nodes on planes of symmetry, in the place of what neighbors on one side alone make. **Twin**:
+    /// [`Mirrors::gradients`].
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub(crate) fn enqueue_mirrored(
+        &self,
+        stream: &Stream,
+        mesh: &MeshCuda,
+        mirrors: &MirrorsCuda,
+        nodes: &DeviceBuffer<f64>,
+        gradients: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        assert!(nodes.len() == 8 * mesh.rows && gradients.len() == 16 * mesh.rows);
+        let launch = self.mirrored.launch(blocks(mirrors.count, 128), 128);
+        let added = if self.mapped { &mesh.mapped_by_position } else { &mesh.shifts_by_position };
+        // SAFETY: the nodes of the list are rows, with a weight for each of their neighbors; columns are rows of the mesh.
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { MirrorGradients {
+                    count: mirrors.count as u32, mirrors: &mirrors.nodes, weights: &mirrors.weights,
+                    row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx, nodes, by_distance: self.by_distance,
+                    mapped: optional(added), out: &*gradients,
                 } })
                 .enqueue(stream)
         }?)

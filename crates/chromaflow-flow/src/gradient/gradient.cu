@@ -64,3 +64,29 @@ least_squares(LeastSquares) {
         if (lane == 4) g[11] = jumps;
     }
 }
+
+// The same at nodes on planes of symmetry, over neighbors and their mirror images: `weights` has how many each has. A thread a node. Twin:
+// mirrors.rs.
+extern "C" __global__ void __launch_bounds__(128)
+mirror_gradients(MirrorGradients) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    const MirrorNode here = mirrors[at];
+    const Node own = load_node(nodes, here.node);
+    pointwise::Array<double, 24> sums = {};
+    double jumps = 0;
+    const u32 first = row_ptr[here.node], end = row_ptr[here.node + 1];
+    for (u32 k = first; k < end; k++) {
+        const Node other = load_node(nodes, col_idx[k]);
+        Vec3 d;
+        State diff;
+        for (int i = 0; i < 3; i++) d[i] = other.x[i] - own.x[i] + (mapped ? mapped[(u64)k * 3 + i] : 0.0);
+        for (int v = 0; v < 5; v++) diff[v] = other.w[v] - own.w[v];
+        const double images = weights[here.first + (k - first)];
+        pointwise::mirror_add(here.mirror, by_distance ? images / dot(d, d) : images, d, diff, sums);
+        jumps += images * pointwise::pressure_jump(own.w[4], other.w[4]);
+    }
+    const auto gradient = pointwise::mirror_gradient(here.mirror, sums);
+    for (int e = 0; e < 15; e++) out[(u64)here.node * 16 + e] = gradient[e];
+    out[(u64)here.node * 16 + 15] = jumps;
+}

@@ -7,6 +7,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 mod mapping;
+mod mirrors;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod tests;
 
 pub use cpu::least_squares;
 pub use mapping::Mapping;
+pub use mirrors::Mirrors;
 
 /// What is known at a node, in one cache line: rho, u, v, w, p, x, y, z.
 pub type NodeRecord = [f64; 8];

@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 //! Launches of jacobian.cu.
 
-use crate::bc::WallNode;
+use crate::bc::{MirrorNode, WallNode};
 use crate::config::JacobianScheme;
 use crate::equations::perfect_gas::{N, NN};
 use crate::gpu::{ALONG, BoundaryCuda, Diffusion, MeshCuda, Params, blocks, source};
@@ -72,6 +72,12 @@ kernel_record! {
         seats: Read<u32>, nodes: Read<f64>, params: Read<Params>, off: Share<Value>,
     }
 
+    /// Rows of nodes on planes of symmetry.
+    struct MirrorRows {
+        count: u32, mirrors: Read<MirrorNode<f64>>, row_ptr: Read<u32>, chunks: Read<()>, seats: Read<u32>,
+        off: Share<Value>, diag: Share<f64>,
+    }
+
     /// Rows of nodes of given state.
     struct HeldRows {
         count: u32, node_of: Read<u32>, row_ptr: Read<u32>, chunks: Read<()>, seats: Read<u32>,
@@ -96,7 +102,7 @@ fn kernel_source(stored: usize, scheme: JacobianScheme, diffusion: Diffusion, ch
         Diffusion::Turbulent | Diffusion::Quadratic | Diffusion::Quadratic2020 => 2,
     };
     source("jacobian", &format!("{ALONG}{SELL}"), include_str!("jacobian.cu"))
-        .records::<(Assemble, AssembleSliced, BoundaryJacobians, WallRows, LawRows, HeldRows)>()
+        .records::<(Assemble, AssembleSliced, BoundaryJacobians, WallRows, LawRows, MirrorRows, HeldRows)>()
         .define("STORED", stored)
         .define("SCHEME", u32::from(scheme == JacobianScheme::VanLeer))
         .define("VISCOUS", viscous)
@@ -153,6 +159,7 @@ pub struct JacobianCuda {
     boundary: [Kernel; 2],
     walls: Kernel,
     laws: Kernel,
+    mirrors: Kernel,
     held: Kernel,
     tiles: DeviceBuffer<u32>,
     threads: usize,
@@ -177,6 +184,8 @@ pub struct ReplacedRows<'a> {
     pub walls: (usize, &'a DeviceBuffer<u64>),
     /// Nodes on walls with a law: how many, and an array of `LawNode`.
     pub laws: (usize, &'a DeviceBuffer<u64>),
+    /// Nodes on planes of symmetry: how many, and an array of `MirrorNode`.
+    pub mirrors: (usize, &'a DeviceBuffer<u64>),
     /// Nodes of given state.
     pub held: &'a DeviceBuffer<u32>,
 }
@@ -218,6 +227,7 @@ impl JacobianCuda {
             boundary: [module.kernel("boundary_jacobians")?, module.kernel("farfield_jacobians")?],
             walls: module.kernel("wall_rows")?,
             laws: module.kernel("law_rows")?,
+            mirrors: module.kernel("mirror_rows")?,
             held: module.kernel("held_rows")?,
             tiles: stream.upload(&starts)?,
             seats: stream.upload(&seats)?,
@@ -249,6 +259,7 @@ impl JacobianCuda {
         let (count, nodes_on_walls) = replaced.walls;
         let walls = self.walls.launch(blocks(count, 4), 128);
         let laws = self.laws.launch(blocks(replaced.laws.0, 128), 128);
+        let mirrors = self.mirrors.launch(blocks(replaced.mirrors.0, 4), 128);
         let held = self.held.launch(blocks(replaced.held.len(), 4), 128);
         let flow = Flow {
             areas: (&mesh.areas).into(),
@@ -324,6 +335,12 @@ impl JacobianCuda {
                 params: &params.values, off: Share::at(off),
             } })
             .enqueue(stream)?;
+            mirrors
+                .record(&kernel_arguments! { MirrorRows {
+                    count: replaced.mirrors.0 as u32, mirrors: replaced.mirrors.1, row_ptr: &mesh.row_ptr,
+                    chunks: Read::at(chunks), seats: &self.seats, off: Share::at(off), diag: Share::at(diag),
+                } })
+                .enqueue(stream)?;
             held.record(&kernel_arguments! { HeldRows {
                 count: replaced.held.len() as u32, node_of: replaced.held, row_ptr: &mesh.row_ptr,
                 chunks: Read::at(chunks), seats: &self.seats, off: Share::at(off),

@@ -334,6 +334,26 @@ law_rows(LawRows) {
     }
 }
 
+// Rows of nodes on planes of symmetry: what mirror images leave, and momentum out of the planes stays. A warp a node.
+extern "C" __global__ void __launch_bounds__(128)
+mirror_rows(MirrorRows) {
+    const u32 at = blockIdx.x * 4 + threadIdx.x / 32;
+    if (at >= count) return;
+    const MirrorNode here = mirrors[at];
+    const RowValues values(here.node, row_ptr, chunks, seats, off);
+    for (u32 e = threadIdx.x % 32 * 5; e < values.count; e += 160) {
+        const State row = {values[e], values[e + 1], values[e + 2], values[e + 3], values[e + 4]};
+        const State kept = pointwise::mirror_kept(here.mirror, row);
+        for (u32 k = 1; k < 4; k++) values[e + k] = static_cast<Value>(kept[k]);
+    }
+    if (threadIdx.x % 32 == 0) {
+        Block block;
+        for (int e = 0; e < 25; e++) block[e] = diag[(u64)here.node * 25 + e];
+        block = pointwise::mirror_block(here.mirror, 1.0, block);
+        for (int e = 0; e < 25; e++) diag[(u64)here.node * 25 + e] = block[e];
+    }
+}
+
 // Rows of nodes whose whole state is given: nothing depends on neighbors. A warp a node.
 extern "C" __global__ void __launch_bounds__(128)
 held_rows(HeldRows) {

@@ -17,7 +17,8 @@ mod tests;
 use positions::RowBlocks;
 
 use crate::bc::{
-    Condition, WallNode, condition_flux_jacobian, strong_wall_diagonal, strong_wall_off_diagonal,
+    Condition, MirrorNode, WallNode, condition_flux_jacobian, mirror_block, strong_wall_diagonal,
+    strong_wall_off_diagonal,
 };
 use crate::config::JacobianScheme;
 use crate::dual::Dual;
@@ -102,6 +103,8 @@ pub struct Assembly<'a> {
     pub fixed: &'a [WallNode<f64>],
     /// Nodes on walls with a law of the wall.
     pub laws: &'a [LawNode<f64>],
+    /// Nodes on planes of symmetry.
+    pub mirrors: &'a [MirrorNode<f64>],
     /// Nodes whose whole state is given.
     pub held: &'a [u32],
 }
@@ -173,6 +176,13 @@ impl Assembly<'_> {
                     *entry = T::narrow(entry.wide() + add);
                 }
             }
+        }
+        for MirrorNode { node, mirror, .. } in self.mirrors {
+            let i = *node as usize;
+            for block in &mut off[self.dual.pattern.range(i)] {
+                *block = mirror_block(mirror, 0.0, &block.map(T::wide)).map(T::narrow);
+            }
+            diag[i] = mirror_block(mirror, 1.0, &diag[i]);
         }
         for &i in self.held {
             off[self.dual.pattern.range(i as usize)].fill([T::default(); NN]);

@@ -70,6 +70,7 @@ fn assembly<'a>(
         shift: 0.0,
         fixed: &[],
         laws: &[],
+        mirrors: &[],
         held: &[],
     }
 }

@@ -96,6 +96,37 @@ impl FlowSolver {
         extrapolated.map(|(patch, _)| patch).filter(mostly).map(|patch| patch.name.as_str()).collect()
     }
 
+    /// Of inviscid flow below the speed of sound, the part of the slip walls' area along which it has lost half of its head, the largest total
+    /// pressure less the mean pressure, and more: nothing but numerical dissipation makes that, where the flow has left the wall. Of this
+    /// rank's rows alone; zero of other flow.
+    ///
+    /// # Panics
+    /// As [`Self::restart`].
+    pub fn separated(&self) -> f64 {
+        let host = self.synced();
+        let states = || host.nodes.iter().map(primitive_of);
+        if host.viscous.is_some() || states().any(|w| mach(host.gas, &w) >= 1.0) {
+            return 0.0;
+        }
+        let gamma = host.gas.gamma;
+        let total = |w: &State| {
+            w[4] * (1.0 + 0.5 * (gamma - 1.0) * mach(host.gas, w).powi(2)).powf(gamma / (gamma - 1.0))
+        };
+        let most = states().map(|w| total(&w)).fold(0.0, f64::max);
+        let mean =
+            states().zip(&host.dual.volumes).map(|(w, volume)| w[4] * volume).sum::<f64>() / host.volume;
+        let mut sums = [0.0; 2];
+        for (patch, _) in
+            host.dual.patches.iter().zip(&host.boundaries).filter(|(_, c)| c.kind == ConditionKind::SlipWall)
+        {
+            for (&i, area) in patch.nodes.iter().zip(&patch.sizes) {
+                let lost = most - total(&primitive_of(&host.nodes[i as usize])) > 0.5 * (most - mean);
+                sums[usize::from(lost)] += area;
+            }
+        }
+        sums[1] / (sums[0] + sums[1]).max(f64::MIN_POSITIVE)
+    }
+
     /// Everything that a run needs to go on.
     ///
     /// # Panics

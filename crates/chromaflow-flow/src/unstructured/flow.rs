@@ -8,7 +8,7 @@ use crate::dual::Dual;
 use crate::equations::perfect_gas::{N, State};
 use crate::flux::RoeFix;
 use crate::gas::{Gas, Transport, mach, primitive};
-use crate::gradient::{Gradient, Mapping, NodeRecord};
+use crate::gradient::{Gradient, Mapping, Mirrors, NodeRecord};
 use crate::laps::Laps;
 use crate::march::control::CflControl;
 use crate::march::forces::{ForceScale, forces};
@@ -59,6 +59,8 @@ pub struct FlowSystem {
     pub(super) fixed: Vec<WallNode<f64>>,
     /// Nodes on walls with a law of the wall, ascending, and nodes off walls next to them.
     pub(super) laws: [Vec<LawNode<f64>>; 2],
+    /// Nodes on planes of symmetry.
+    pub(super) mirrors: Mirrors,
     /// Nodes whose whole state is given, ascending.
     pub(super) held: Vec<u32>,
     pub(super) scale: ForceScale,
@@ -378,13 +380,15 @@ impl FlowSystem {
         )
     }
 
-    /// Gives nodes on walls without slip the velocity, and where it is given the temperature, of their wall.
+    /// Gives nodes on walls without slip the velocity, and where it is given the temperature, of their wall, and takes from those on planes
+    /// of symmetry what momentum points out of them.
     pub(super) fn hold_walls(&mut self) {
         for &WallNode { node, heat, wall } in &self.fixed {
             let (q, node) = (&mut self.q[node as usize], &mut self.nodes[node as usize]);
             *q = strong_wall_conserved(self.gas, heat, wall, q);
             node[..5].copy_from_slice(&primitive(self.gas, q));
         }
+        self.mirrors.hold(self.gas, &mut self.q, &mut self.nodes);
     }
 
     pub(super) fn refresh_nodes(&mut self) {

@@ -29,6 +29,8 @@ mod shear;
 mod space;
 mod start;
 #[cfg(test)]
+mod symmetry_tests;
+#[cfg(test)]
 mod tests;
 mod unsteady;
 

@@ -4,7 +4,7 @@ use super::FlowSystem;
 use super::access::no_matrix;
 use super::coupled::eddies;
 use super::flow::AT_HAND;
-use crate::bc::{Wall, WallHeat, WallNode, strong_wall_conserved};
+use crate::bc::{MirrorNode, Wall, WallHeat, WallNode, mirror_rows, strong_wall_conserved};
 use crate::config::NewtonKrylov;
 use crate::coupled::{CoupledSystem, Direction, FlowView};
 use crate::flux::spectral_radius;
@@ -137,6 +137,12 @@ impl NewtonStep for FlowStep<'_> {
         for wall in &system.fixed {
             let (i, end) = (5 * wall.node as usize, if wall.heat == WallHeat::Isothermal { 5 } else { 4 });
             y[i + 1..i + end].copy_from_slice(&v[i + 1..i + end]);
+        }
+        for MirrorNode { node, mirror, .. } in &system.mirrors.nodes {
+            let i = 5 * *node as usize;
+            let of = |x: &[f64]| std::array::from_fn(|k| x[i + k]);
+            let rows = mirror_rows(mirror, &of(y), &of(v));
+            y[i..i + 5].copy_from_slice(&rows);
         }
         for &node in &system.held {
             let i = 5 * node as usize;

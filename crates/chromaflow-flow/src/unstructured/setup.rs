@@ -11,7 +11,7 @@ use crate::config::{Boundary, Equations, FlowConfig, Limiter, Nonlinear, Quadrat
 use crate::dual::{Dual, Patch};
 use crate::equations::perfect_gas::{N, State};
 use crate::gas::{Gas, conserved};
-use crate::gradient::Mapping;
+use crate::gradient::{Mapping, Mirrors};
 use crate::laps::Laps;
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
@@ -91,6 +91,7 @@ impl FlowSolver {
         laps.end("halo");
         let boundaries = conditions_of(&dual, &config, gas, free, depth);
         let fixed = wall_nodes(&mesh, &dual, &boundaries, share)?;
+        let mirrors = Mirrors::new(&mesh, &dual, &boundaries, &fixed);
         let n = dual.nodes();
         let viscous = (config.equations == Equations::Laminar).then(|| {
             (
@@ -103,8 +104,9 @@ impl FlowSolver {
         let transport = viscous.as_ref().map(|(transport, _)| transport);
         let walls = Walls::new(around, &dual, &boundaries, transport, (&free, &config), &team, over.as_ref());
         let mapping = mapping_of(walls.around.as_ref(), &dual, &mesh, &config.space, &team);
-        let nodes = beginning(&walls, &mesh, &fixed, (n, gas), &free, (&config, &team));
-        let q: Vec<State> = parallel::map(&team, &nodes, |node| conserved(gas, &primitive_of(node)));
+        let mut nodes = beginning(&walls, &mesh, &fixed, (n, gas), &free, (&config, &team));
+        let mut q: Vec<State> = parallel::map(&team, &nodes, |node| conserved(gas, &primitive_of(node)));
+        mirrors.hold(gas, &mut q, &mut nodes);
         laps.end("walls");
         let moments = moments_of(&dual, &mesh, &config.space);
         let turned = turned_edges(&dual, &config.space, over.as_ref(), &mapping, &moments);
@@ -137,6 +139,7 @@ impl FlowSolver {
             coupled: Vec::new(),
             fixed,
             laws: Default::default(),
+            mirrors,
             held: Vec::new(),
             scale,
             planar,

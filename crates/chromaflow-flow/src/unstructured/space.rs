@@ -2,7 +2,7 @@
 
 use super::FlowSystem;
 use super::coupled::eddies;
-use crate::bc::{WallHeat, WallNode, strong_wall_energy};
+use crate::bc::{MirrorNode, WallHeat, WallNode, mirror_kept, strong_wall_energy};
 use crate::flux::{LayerFix, RoeFix};
 use crate::gradient::{Gradient, least_squares};
 use crate::jacobian::Assembly;
@@ -32,6 +32,8 @@ impl FlowSystem {
             let weights = self.config.space.gradient;
             let mapped = &self.mapping.by_position;
             least_squares(&self.team, &self.dual.pattern, &self.nodes, weights, mapped, &mut gradients);
+            let pattern = &self.dual.pattern;
+            self.mirrors.gradients(&self.team, pattern, &self.nodes, weights, mapped, &mut gradients);
         }
         self.prepare_coupled(if with_gradients { &gradients } else { &[] });
         let eps2 = self.config.limiter_eps2();
@@ -106,6 +108,10 @@ impl FlowSystem {
             r[1..4].fill(0.0);
         }
         self.add_laws(residual);
+        for MirrorNode { node, mirror, .. } in &self.mirrors.nodes {
+            let r = &mut residual[*node as usize];
+            *r = mirror_kept(mirror, r);
+        }
         for &i in &self.held {
             residual[i as usize] = [0.0; 5];
         }
@@ -162,6 +168,7 @@ impl FlowSystem {
             shift: at.time_shift(),
             fixed: &self.fixed,
             laws: &self.laws[0],
+            mirrors: &self.mirrors.nodes,
             held: &self.held,
         };
         assembly.assemble(&self.nodes, &mut self.jacobian);

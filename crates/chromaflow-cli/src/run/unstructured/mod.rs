@@ -202,6 +202,9 @@ fn lines_of(order: &PlanReport) -> String {
     format!(" ({lines} lines of {:.1} nodes in {colors} colors)", order.in_lines as f64 / lines as f64)
 }
 
+/// Part of the walls that inviscid flow has left, from which a run that does not converge says so.
+const SEPARATED: f64 = 0.05;
+
 impl Flow for OnMesh<'_> {
     type System = FlowSystem;
 
@@ -451,6 +454,14 @@ impl Flow for OnMesh<'_> {
             hints.push(format!(
                 "[boundary] {marker} = {{ kind = \"outlet\", pressure = 1.0 }}, or what it is: the flow leaves there below the speed of sound, and \
                  extrapolation sets no pressure"
+            ));
+        }
+        let separated = self.solver.separated();
+        if separated > SEPARATED {
+            hints.push(format!(
+                "flow.equations = \"laminar\" or \"rans\", or march.mode = \"unsteady\": this flow has left {:.0} % of its walls. Nothing in inviscid \
+                 flow says where it does, nor what is in the dead water; it may have no steady state",
+                100.0 * separated
             ));
         }
         let limited = config.space.second_order && config.space.limiter != Limiter::None;

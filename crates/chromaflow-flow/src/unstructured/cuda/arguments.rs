@@ -1,6 +1,6 @@
 //! What the kernels of `step.cu` and `newton.cu` take.
 
-use crate::bc::WallNode;
+use crate::bc::{MirrorNode, WallNode};
 use crate::gpu::Params;
 use crate::wall_law::LawNode;
 use chromaflow_device::cuda::{Read, Share, Watch, Write};
@@ -29,6 +29,11 @@ kernel_record! {
         residual: Share<f64>,
     }
 
+    /// What `mirror_residual` takes.
+    pub(super) struct MirrorResidual {
+        count: u32, mirrors: Read<MirrorNode<f64>>, residual: Share<f64>,
+    }
+
     /// What `held_residual` takes.
     pub(super) struct HeldResidual {
         count: u32, node_of: Read<u32>, residual: Share<f64>,
@@ -55,6 +60,11 @@ kernel_record! {
     /// What `hold_walls` takes.
     pub(super) struct HoldWalls {
         count: u32, walls: Read<WallNode<f64>>, params: Read<Params>, q: Share<f64>, nodes: Share<f64>,
+    }
+
+    /// What `hold_mirrors` takes.
+    pub(super) struct HoldMirrors {
+        count: u32, mirrors: Read<MirrorNode<f64>>, params: Read<Params>, q: Share<f64>, nodes: Share<f64>,
     }
 
     /// What `check_state` takes.
@@ -95,6 +105,12 @@ kernel_record! {
     pub(super) struct WallSlopes {
         count: u32, walls: Read<WallNode<f64>>, pseudo_time: Read<f64>, weighted: u32, v: Read<f64>,
         y: Write<f64>,
+    }
+
+    /// What `mirror_slopes` takes.
+    pub(super) struct MirrorSlopes {
+        count: u32, mirrors: Read<MirrorNode<f64>>, pseudo_time: Read<f64>, weighted: u32, v: Read<f64>,
+        y: Share<f64>,
     }
 
     /// What `held_slopes` takes.

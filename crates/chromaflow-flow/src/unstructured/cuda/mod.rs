@@ -28,6 +28,7 @@ use crate::gpu::{
     BoundaryCuda, Clock, Diffusion, JacobianCuda, LeastSquaresCuda, MARKS, MeshCuda, Params, ResidualCuda,
     Sums, ViscousCuda, blocks, download_pressures, upload_conditions, upload_law_nodes, upload_wall_nodes,
 };
+use crate::gradient::cuda::MirrorsCuda;
 use crate::march::forces::Walls;
 use crate::march::linear::{LinearCuda, Shape};
 use crate::march::{Advanced, Device, FlowError, Measured, Moment, Part, System, Times};
@@ -108,6 +109,8 @@ struct FlowCuda {
     /// Two earlier time levels; none in steady runs.
     levels: Option<[DeviceBuffer<f64>; 2]>,
     source: Option<DeviceBuffer<f64>>,
+    /// Nodes on planes of symmetry.
+    mirrors: MirrorsCuda,
     /// Nodes on walls without slip, `WallNode`.
     fixed: DeviceBuffer<u64>,
     /// Nodes on walls with a law, `LawNode`, and how many.
@@ -256,6 +259,7 @@ impl FlowCuda {
             fixed: upload_wall_nodes(stream, &solver.fixed)?,
             laws: upload_law_nodes(stream, &solver.laws[0])?,
             law_nodes: solver.laws[0].len(),
+            mirrors: MirrorsCuda::new(stream, &solver.mirrors)?,
             held: stream.upload(&[])?,
             gradients: buffer(if with_gradients { 16 * n } else { 0 })?,
             limits: buffer(if second_order && is_node_wise(config.space.limiter) { N * n } else { 0 })?,

@@ -80,6 +80,17 @@ wall_slopes(WallSlopes) {
     for (int k = 1; k < end; k++) y[i + k] = v[i + k] / weight;
 }
 extern "C" __global__ void __launch_bounds__(128)
+mirror_slopes(MirrorSlopes) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    const MirrorNode here = mirrors[at];
+    const double weight = weight_of(weighted, pseudo_time, here.node);
+    State along = load_state(v, here.node);
+    for (int k = 0; k < 5; k++) along[k] /= weight;
+    const State rows = pointwise::mirror_rows(here.mirror, load_state(y, here.node), along);
+    for (int k = 1; k < 4; k++) y[(u64)here.node * 5 + k] = rows[k];
+}
+extern "C" __global__ void __launch_bounds__(128)
 held_slopes(HeldSlopes) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at >= count) return;

@@ -2,7 +2,7 @@
 //! What Newton-Krylov steps of a flow on a mesh ask of it, on the device. Twin: ../newton.rs.
 
 use super::arguments::{
-    HeldSlopes, PseudoTimes, SetBeside, Slopes, StatesAlong, WallSlopes, WallsAlong, Weigh,
+    HeldSlopes, MirrorSlopes, PseudoTimes, SetBeside, Slopes, StatesAlong, WallSlopes, WallsAlong, Weigh,
 };
 use super::{AT_HAND, FlowCuda, FlowSystem, coupled};
 use crate::config::NewtonKrylov;
@@ -27,6 +27,7 @@ pub(crate) fn kernel_source() -> KernelSource {
         Weigh,
         Slopes,
         WallSlopes,
+        MirrorSlopes,
         HeldSlopes,
         PseudoTimes,
     )>()
@@ -86,7 +87,7 @@ struct Solve {
 
 kernel_entries! {
     struct Kernels {
-        states_along, walls_along, weigh, set_beside, slopes, held_slopes, wall_slopes, pseudo_times,
+        states_along, walls_along, weigh, set_beside, slopes, held_slopes, mirror_slopes, wall_slopes, pseudo_times,
     }
 }
 
@@ -283,6 +284,7 @@ impl NewtonCuda {
         assert!(v.len() == 5 * n && y.len() == 5 * n);
         let slopes = k.slopes.launch(blocks(5 * n, 256), 256);
         let walls = k.wall_slopes.launch(blocks(flow.wall_nodes(), 128), 128);
+        let mirrors = k.mirror_slopes.launch(blocks(flow.mirrors.count, 128), 128);
         let weighted = u32::from(self.weighted);
         let held = k.held_slopes.launch(blocks(flow.held.len(), 128), 128);
         // SAFETY: vectors have five values a row, and V/dt one; the nodes of lists are rows.
@@ -298,6 +300,12 @@ impl NewtonCuda {
                 .record(&kernel_arguments! { WallSlopes {
                     count: flow.wall_nodes() as u32, walls: &flow.fixed, pseudo_time: &self.pseudo_time,
                     weighted, v, y,
+                } })
+                .enqueue(stream)?;
+            mirrors
+                .record(&kernel_arguments! { MirrorSlopes {
+                    count: flow.mirrors.count as u32, mirrors: &flow.mirrors.nodes,
+                    pseudo_time: &self.pseudo_time, weighted, v, y,
                 } })
                 .enqueue(stream)?;
             Ok(held

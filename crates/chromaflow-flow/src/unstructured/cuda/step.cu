@@ -50,6 +50,15 @@ law_residual(LawResidual) {
     for (int d = 0; d < 4; d++) loads[(u64)at * 4 + d] = load[d];
     for (int v = 0; v < 5; v++) residual[(u64)laws[at].node * 5 + v] += flux[v];
 }
+// What mirror images leave of the balances of nodes on planes of symmetry.
+extern "C" __global__ void __launch_bounds__(128)
+mirror_residual(MirrorResidual) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    const MirrorNode here = mirrors[at];
+    const State kept = pointwise::mirror_kept(here.mirror, load_state(residual, here.node));
+    for (int k = 1; k < 4; k++) residual[(u64)here.node * 5 + k] = kept[k];
+}
 extern "C" __global__ void __launch_bounds__(128) held_residual(HeldResidual) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
     if (at < count)
@@ -143,6 +152,16 @@ hold_walls(HoldWalls) {
 #pragma unroll
     for (int v = 1; v < 5; v++) q[i * 5 + v] = state[v];
     store_primitive(gas, state, nodes, i);
+}
+extern "C" __global__ void __launch_bounds__(128)
+hold_mirrors(HoldMirrors) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    const MirrorNode here = mirrors[at];
+    const State state = pointwise::mirror_kept(here.mirror, load_state(q, here.node));
+#pragma unroll
+    for (int k = 1; k < 4; k++) q[(u64)here.node * 5 + k] = state[k];
+    store_primitive(params->gas(), state, nodes, here.node);
 }
 // The first node whose state is non-physical or not finite.
 extern "C" __global__ void __launch_bounds__(128) check_state(CheckState) {

@@ -2,8 +2,8 @@
 //! Launches of step.cu: what a step does besides gradients, fluxes and Jacobian.
 
 use super::arguments::{
-    ApplyUpdate, CheckState, CompleteResidual, HeldResidual, HoldWalls, LawResidual, RefreshNodes,
-    ResidualNorms, WallForces, WallResidual,
+    ApplyUpdate, CheckState, CompleteResidual, HeldResidual, HoldMirrors, HoldWalls, LawResidual,
+    MirrorResidual, RefreshNodes, ResidualNorms, WallForces, WallResidual,
 };
 use super::{AT_HAND, Count, FlowCuda, coupled};
 use crate::coupled::CoupledSystemCuda;
@@ -17,14 +17,15 @@ use chromaflow_device::{kernel_arguments, kernel_entries};
 /// The kernels of step.cu.
 pub(crate) fn kernel_source() -> KernelSource {
     source("step", "", include_str!("step.cu"))
-        .records::<(RefreshNodes, CompleteResidual, WallResidual, LawResidual, HeldResidual)>()
-        .records::<(ResidualNorms, WallForces, ApplyUpdate, HoldWalls, CheckState, AddParts)>()
+        .records::<(RefreshNodes, CompleteResidual, WallResidual, LawResidual, MirrorResidual, HeldResidual)>(
+        )
+        .records::<(ResidualNorms, WallForces, ApplyUpdate, HoldWalls, HoldMirrors, CheckState, AddParts)>()
 }
 
 kernel_entries! {
     pub(super) struct Kernels {
-        refresh_nodes, complete_residual, wall_residual, law_residual, held_residual, residual_norms, add_parts,
-        wall_forces, apply_update, hold_walls, check_state,
+        refresh_nodes, complete_residual, wall_residual, law_residual, mirror_residual, held_residual, residual_norms, add_parts,
+        wall_forces, apply_update, hold_walls, hold_mirrors, check_state,
     }
 }
 
@@ -34,7 +35,9 @@ impl FlowCuda {
         self.params.damp(at.damped)?;
         let second_order = at.is_second_order(&self.config.space);
         if second_order || self.coupled_gradients {
-            self.gradient.enqueue(&self.stream, &self.mesh, &self.nodes, &mut self.gradients)?;
+            let (stream, mesh) = (&self.stream, &self.mesh);
+            self.gradient.enqueue(stream, mesh, &self.nodes, &mut self.gradients)?;
+            self.gradient.enqueue_mirrored(stream, mesh, &self.mirrors, &self.nodes, &mut self.gradients)?;
         }
         self.each_coupled(at, |system, view| system.prepare(view))?;
         let (stream, mesh, params) = (&self.stream, &self.mesh, &self.params);
@@ -97,6 +100,12 @@ impl FlowCuda {
                 residual: &self.residual,
             } })
             .enqueue(stream)?;
+            let mirrors = k.mirror_residual.launch(blocks(self.mirrors.count, 128), 128);
+            mirrors
+                .record(&kernel_arguments! { MirrorResidual {
+                    count: self.mirrors.count as u32, mirrors: &self.mirrors.nodes, residual: &self.residual,
+                } })
+                .enqueue(stream)?;
             let held = k.held_residual.launch(blocks(self.held.len(), 128), 128);
             held.record(&kernel_arguments! { HeldResidual {
                 count: self.held.len() as u32, node_of: &self.held, residual: &self.residual,
@@ -136,11 +145,12 @@ impl FlowCuda {
         let replaced = ReplacedRows {
             walls: (self.wall_nodes(), &self.fixed),
             laws: (self.law_nodes, &self.laws),
+            mirrors: (self.mirrors.count, &self.mirrors.nodes),
             held: &self.held,
         };
         // Rows that are replaced later lose values that the search must not see.
-        let target =
-            self.linear.as_mut().expect(AT_HAND).target(self.friction.len() + self.held.len() == 0)?;
+        let replaced_none = self.friction.len() + self.mirrors.count + self.held.len() == 0;
+        let target = self.linear.as_mut().expect(AT_HAND).target(replaced_none)?;
         self.assembly.assemble(
             &self.stream,
             &self.mesh,
@@ -179,18 +189,26 @@ impl FlowCuda {
         Ok(())
     }
 
-    /// Gives nodes on walls without slip the velocity, and where it is given the temperature, of their wall.
+    /// Gives nodes on walls without slip the velocity, and where it is given the temperature, of their wall, and takes from those on planes
+    /// of symmetry what momentum points out of them.
     pub(super) fn hold_walls(&self) -> Result<(), GpuError> {
         let walls = self.kernels.hold_walls.launch(blocks(self.wall_nodes(), 128), 128);
-        // SAFETY: the nodes of the list are rows; five values and a record of eight a row.
-        Ok(unsafe {
+        let mirrors = self.kernels.hold_mirrors.launch(blocks(self.mirrors.count, 128), 128);
+        // SAFETY: the nodes of the lists are rows; five values and a record of eight a row.
+        unsafe {
             walls
                 .record(&kernel_arguments! { HoldWalls {
                     count: self.wall_nodes() as u32, walls: &self.fixed, params: &self.params.values,
                     q: &self.q, nodes: &self.nodes,
                 } })
-                .enqueue(&self.stream)
-        }?)
+                .enqueue(&self.stream)?;
+            Ok(mirrors
+                .record(&kernel_arguments! { HoldMirrors {
+                    count: self.mirrors.count as u32, mirrors: &self.mirrors.nodes, params: &self.params.values,
+                    q: &self.q, nodes: &self.nodes,
+                } })
+                .enqueue(&self.stream)?)
+        }
     }
 
     pub(super) fn refresh_nodes(&mut self) -> Result<(), GpuError> {
