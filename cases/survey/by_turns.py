@@ -3,7 +3,7 @@
 import numpy as np
 
 from by_hand import blunt_cone, channel, disk, foil, joukowski, nose_grid, o_grid, plate_sides, sector
-from kit import HEX, TAU, Soup, both_ends, extruded, grid, jiggled, joined, mesh, naca, revolved, stretched, triangles, uneven
+from kit import TAU, both_ends, extruded, grid, jiggled, joined, mesh, naca, revolved, stretched, triangles, uneven
 
 
 def around(body, reach, rows, first, half, wedges, jiggle=0.0):
@@ -169,12 +169,7 @@ def wye():
             return "trunk"
         return ("upper" if m[1] > 0 else "lower") if m[0] > 3 - 1e-6 else "wall"
 
-    soup = joined(*map(grid, parts))
-    return split_line(soup), name
-
-
-def split_line(soup):
-    return soup
+    return joined(*map(grid, parts)), name
 
 
 @mesh

@@ -421,20 +421,30 @@ fn pairs_of_faces_hide_nothing() {
         ("three times", |m| m.tets.extend([m.tets[99]; 2])),
         ("inside out", |m| m.tets[50].swap(0, 1)),
         ("a prism inside out", |m| m.prisms[5] = [0, 2, 1, 3, 5, 4].map(|k| m.prisms[5][k])),
-        ("a boundary face is missing", |m| m.markers[2].triangles.truncate(5)),
-        ("it turns the other way", |m| m.markers[0].triangles[3].swap(0, 1)),
-        ("a boundary face is there twice", |m| m.markers[1].triangles.extend_from_within(..1)),
+        ("a boundary face is missing", |m| {
+            for m in &mut m.markers {
+                m.triangles.pop();
+                m.quads.pop();
+            }
+        }),
+        ("it turns the other way", |m| {
+            m.markers.iter_mut().filter_map(|m| m.triangles.first_mut()).for_each(|t| t.reverse());
+            m.markers.iter_mut().filter_map(|m| m.quads.first_mut()).for_each(|q| q.reverse());
+        }),
+        ("a boundary face is there twice", |m| {
+            m.markers.iter_mut().for_each(|m| m.quads.extend_from_within(..m.quads.len().min(1)));
+        }),
         ("a boundary face between two elements", |m| {
             let [a, b, c, _] = m.tets[m.tets.len() / 2];
             m.markers[3].triangles.push([a, b, c]);
         }),
         ("two boundary faces without an element", |m| {
-            m.markers[0].triangles.extend([[0, 7, 900], [7, 0, 900]])
+            m.markers[0].triangles.extend([[0, 7, 900], [7, 0, 900]]);
         }),
         ("a quadrilateral in another order", |m| {
             m.markers.iter_mut().for_each(|m| {
                 m.quads.iter_mut().take(1).for_each(|q| q.swap(1, 2));
-            })
+            });
         }),
     ];
     for (what, damage) in damages {

@@ -1,6 +1,6 @@
 //! Which solver a case is for, and the keys that this solver has no use for.
 
-use super::{CaseFile, Equations, Source, StepName};
+use super::{CaseFile, Source, StepName};
 use crate::context::Backend;
 use crate::error::{CliError, CliResult};
 use crate::run::incompressible::case::IncompressibleCase;
@@ -179,11 +179,6 @@ impl Case {
                 let mut case: CaseFile = source.parse_with(sets)?;
                 case.take_units(&source, &table)?;
                 case.choose_on_grid(&table);
-                if case.flow.equations == Equations::Rans && backend == Backend::Cuda {
-                    let problem = "turbulent flow on structured grids is computed on the CPU only: leave out --backend cuda, or give the \
-                                   case a [mesh] in the place of its [grid]";
-                    return Err(source.error(&["flow", "equations"], problem));
-                }
                 let method = case.structured.method;
                 let given =
                     |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());

@@ -124,7 +124,6 @@ impl<S: GridSystem> OnGrid<'_, S> {
         if let Some(gpu) = self.ctx.gpu() {
             S::use_gpu(&mut self.solver, gpu).map_err(|e| match e {
                 FlowError::Linear(what) => run.source.error(&["structured", "method"], &what),
-                FlowError::NotOnGpu { .. } => run.source.error(&["flow", "equations"], &e.to_string()),
                 other => CliError::environment(other.to_string()),
             })?;
         }

@@ -20,7 +20,6 @@ mod extrapolation;
 mod farfield;
 mod inlet;
 mod mass_flow_outlet;
-mod mirror;
 mod moving_wall;
 mod no_slip;
 mod outlet;
@@ -42,10 +41,6 @@ pub use extrapolation::{flux_out, flux_out_jacobian};
 pub use farfield::{Farfield, bc_farfield, bc_farfield_jacobian, flux_farfield, flux_farfield_jacobian};
 pub use inlet::{Inlet, bc_inlet, bc_inlet_jacobian};
 pub use mass_flow_outlet::{adapted_pressure, outlet_flow};
-pub use mirror::{
-    Mirror, MirrorNode, into_frame, mirror_add, mirror_block, mirror_gradient, mirror_kept, mirror_rows,
-    out_of_frame,
-};
 pub use moving_wall::{Motion, motion_at};
 pub use no_slip::{
     Wall, WallHeat, WallNode, ghost_no_slip, strong_wall_conserved, strong_wall_diagonal, strong_wall_energy,
@@ -53,7 +48,10 @@ pub use no_slip::{
 };
 pub use outlet::{Outlet, bc_outlet, bc_outlet_jacobian};
 pub use slip_wall::{flux_slip_wall, flux_slip_wall_jacobian, flux_wave_wall, flux_wave_wall_jacobian};
-pub use symmetry::mirrored_state;
+pub use symmetry::{
+    Mirror, MirrorNode, into_frame, mirror_add, mirror_block, mirror_gradient, mirror_kept, mirror_rows,
+    mirrored_state, out_of_frame,
+};
 pub use velocity_inlet::{VelocityInlet, bc_velocity_inlet, bc_velocity_inlet_jacobian};
 pub use word::{Parameter, Shape, Value, WORDS, Word};
 

@@ -26,7 +26,7 @@ pub use cuda::{
     FACES, FlowViewCuda,
 };
 #[cfg(feature = "cuda")]
-pub(crate) use cuda::{SubtractUpdate, kernel_sources, sources_of};
+pub(crate) use cuda::{Driving, Measuring, SubtractUpdate, kernel_sources, sources_of};
 pub use direction::Direction;
 pub use matrix::Carried;
 pub(crate) use newton::Units;

@@ -65,8 +65,8 @@ least_squares(LeastSquares) {
     }
 }
 
-// The same at nodes on planes of symmetry, over neighbors and their mirror images: `weights` has how many each has. A thread a node. Twin:
-// mirrors.rs.
+// The same at nodes on planes of symmetry, over neighbors and their mirror images: `weights` has how many each has. A
+// thread a node. Twin: mirrors.rs.
 extern "C" __global__ void __launch_bounds__(128)
 mirror_gradients(MirrorGradients) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;

@@ -43,6 +43,8 @@ pub struct ExchangeCuda {
     /// Ghost cell, cell, number of the matrix; the matrices.
     turned: DeviceBuffer<u32>,
     matrices: DeviceBuffer<f64>,
+    /// Both kinds without their matrices; empty where none are turned.
+    all: DeviceBuffer<u32>,
     cells: usize,
 }
 
@@ -60,11 +62,15 @@ impl ExchangeCuda {
     ) -> Result<Self, GpuError> {
         let pairs: Vec<u32> = exchange.pairs(first).flatten().collect();
         let turned: Vec<u32> = exchange.turned(first).flatten().collect();
+        let untwisted = turned.chunks_exact(3).flat_map(|copy| [copy[0], copy[1]]);
+        let all: Vec<u32> =
+            if turned.is_empty() { Vec::new() } else { pairs.iter().copied().chain(untwisted).collect() };
         let module = stream.gpu().module(&kernel_source())?;
         Ok(Self {
             kernels: [module.kernel("fill_ghosts")?, module.kernel("fill_turned_ghosts")?],
             pairs: stream.upload(&pairs)?,
             turned: stream.upload(&turned)?,
+            all: stream.upload(&all)?,
             matrices: stream.upload(exchange.matrices().as_flattened().as_flattened())?,
             cells,
         })
@@ -89,21 +95,8 @@ impl ExchangeCuda {
         components: usize,
         layout: FieldLayout,
     ) -> Result<(), GpuError> {
-        assert_eq!(fields.len(), components * self.cells, "components of all cells and ghosts");
-        let by_cell = u32::from(layout == FieldLayout::Cells);
-        let (pairs, turned) = (self.pairs.len() / 2, self.turned.len() / 3);
-        if pairs > 0 {
-            let launch = self.kernels[0].launch((pairs * components).div_ceil(256), 256);
-            // SAFETY: both cells of each pair are below `cells`; no pair reads what another writes.
-            unsafe {
-                launch
-                    .record(&kernel_arguments! { FillGhosts {
-                        pairs: pairs as u32, components: components as u32, cells: self.cells as u64, by_cell,
-                        copies: &self.pairs, fields: &*fields,
-                    } })
-                    .enqueue(stream)?;
-            }
-        }
+        let (by_cell, turned) = (u32::from(layout == FieldLayout::Cells), self.turned.len() / 3);
+        self.copy(stream, &self.pairs, fields, components, by_cell)?;
         if turned > 0 {
             assert!(components >= 4, "states with a vector");
             let launch = self.kernels[1].launch(turned.div_ceil(256), 256);
@@ -118,6 +111,48 @@ impl ExchangeCuda {
             }
         }
         Ok(())
+    }
+
+    /// Enqueues the copies of numbers that are no parts of vectors, `[components, cells]`.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    ///
+    /// # Panics
+    /// When `fields` does not have `components` of these entries.
+    pub fn fill_numbers(
+        &self,
+        stream: &Stream,
+        fields: &mut DeviceBuffer<f64>,
+        components: usize,
+    ) -> Result<(), GpuError> {
+        let copies = if self.all.is_empty() { &self.pairs } else { &self.all };
+        self.copy(stream, copies, fields, components, 0)
+    }
+
+    fn copy(
+        &self,
+        stream: &Stream,
+        copies: &DeviceBuffer<u32>,
+        fields: &mut DeviceBuffer<f64>,
+        components: usize,
+        by_cell: u32,
+    ) -> Result<(), GpuError> {
+        assert_eq!(fields.len(), components * self.cells, "components of all cells and ghosts");
+        let pairs = copies.len() / 2;
+        if pairs == 0 {
+            return Ok(());
+        }
+        let launch = self.kernels[0].launch((pairs * components).div_ceil(256), 256);
+        // SAFETY: both cells of each pair are below `cells`; no pair reads what another writes.
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { FillGhosts {
+                    pairs: pairs as u32, components: components as u32, cells: self.cells as u64, by_cell,
+                    copies, fields: &*fields,
+                } })
+                .enqueue(stream)
+        }?)
     }
 }
 
@@ -140,6 +175,13 @@ mod tests {
             .collect();
         exchange.fill_states(&mut fields, components);
         let there = ExchangeCuda::new(&stream, &exchange, &first, cells).unwrap();
+        let mut plain: Vec<Vec<f64>> = (first.iter().zip(&fields))
+            .map(|(&a, field)| (a..a + field.len() / components).map(|i| value(0, i)).collect())
+            .collect();
+        exchange.fill(&mut plain, 1);
+        let mut numbers = stream.upload(&(0..cells).map(|i| value(0, i)).collect::<Vec<_>>()).unwrap();
+        there.fill_numbers(&stream, &mut numbers, 1).unwrap();
+        assert_eq!(numbers.download().unwrap(), plain.concat(), "numbers");
         for layout in [FieldLayout::Components, FieldLayout::Cells] {
             let at = |c: usize, cell: usize| match layout {
                 FieldLayout::Components => c * cells + cell,

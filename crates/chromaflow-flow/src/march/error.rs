@@ -166,12 +166,6 @@ pub enum FlowError {
         /// What is wrong.
         problem: String,
     },
-    /// What a GPU does not compute.
-    #[error("{what} is computed on the CPU only: use the CPU")]
-    NotOnGpu {
-        /// What was asked for.
-        what: &'static str,
-    },
     /// The GPU or one of its libraries.
     #[cfg(feature = "cuda")]
     #[error(transparent)]

@@ -32,6 +32,25 @@ use chromaflow_device::{Buffer, Team};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Of the layer of a planar mesh.
+fn depth_of(mesh: &Mesh) -> f64 {
+    mesh.planar.map_or(1.0, |planar| planar.depth)
+}
+
+/// Control volumes of this rank's nodes have a size; `node_of` is what the file calls them.
+fn check_volumes(
+    dual: &Dual,
+    mesh: &Mesh,
+    share: Option<&Arc<Share>>,
+    node_of: impl Fn(usize) -> usize,
+) -> Result<(), FlowError> {
+    let owns = |i: usize| share.is_none_or(|share| share.owns(i));
+    let bad = |&i: &usize| owns(i) && (dual.volumes[i] <= 0.0 || dual.volumes[i].is_nan());
+    (0..dual.nodes()).find(bad).map_or(Ok(()), |i| {
+        Err(FlowError::Volume { node: node_of(i), at: mesh.nodes[i], volume: dual.volumes[i] })
+    })
+}
+
 impl FlowSolver {
     /// A solver at rest in the free stream everywhere.
     ///
@@ -60,8 +79,7 @@ impl FlowSolver {
         (team, mut laps): (Arc<Team>, Laps),
         (images, divided): (Option<Images>, Option<Divided>),
     ) -> Result<Self, FlowError> {
-        let (gas, planar) = (config.gas.gas(), mesh.planar.is_some());
-        let depth = mesh.planar.map_or(1.0, |p| p.depth);
+        let (gas, planar, depth) = (config.gas.gas(), mesh.planar.is_some(), depth_of(&mesh));
         let (free, mut scale) = stream(&config, planar, depth);
         let dual = Dual::of_edges(&mesh, &edges, &team);
         let dual = match mesh.planar {
@@ -81,13 +99,10 @@ impl FlowSolver {
         let over = over.transpose()?;
         let share = over.as_ref().map(|rows| &rows.share);
         scale.turns_about = over.as_ref().and_then(Rows::turns_about);
-        let owns = |i: usize| share.is_none_or(|share| share.owns(i));
-        let bad = |&i: &usize| owns(i) && (dual.volumes[i] <= 0.0 || dual.volumes[i].is_nan());
-        if let Some(i) = (0..dual.nodes()).find(bad) {
+        check_volumes(&dual, &mesh, share, |i| {
             let of_one = || node_in_file(plan.permutation.old_of_new()[i], images.as_ref());
-            let node = over.as_ref().map_or_else(of_one, |rows| rows.file[i] as usize);
-            return Err(FlowError::Volume { node, at: mesh.nodes[i], volume: dual.volumes[i] });
-        }
+            over.as_ref().map_or_else(of_one, |rows| rows.file[i] as usize)
+        })?;
         laps.end("halo");
         let boundaries = conditions_of(&dual, &config, gas, free, depth);
         let fixed = wall_nodes(&mesh, &dual, &boundaries, share)?;

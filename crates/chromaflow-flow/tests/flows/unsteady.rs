@@ -25,8 +25,8 @@ fn error(steps: usize) -> f64 {
     let sides = ["xmin", "xmax", "ymin", "ymax"];
     let mut config = FlowConfig::default();
     config.space.limiter = Limiter::None;
-    // Only the ends are held.
-    config.boundaries = sides.map(|side| (side.to_owned(), Boundary::Symmetry)).into();
+    // The ends are held.
+    config.boundaries = sides.map(|side| (side.to_owned(), Boundary::SlipWall)).into();
     let dt = 0.8 / steps as f64;
     config.time = Time::Unsteady(Unsteady { dt, steps, subiterations: 60, orders: 8.0 });
     let mut solver = FlowSolver::new(&mesh, config, Arc::new(Team::new(1))).unwrap();

@@ -24,7 +24,7 @@ use chromaflow::gpu::{DeviceJacobian, GpuError, ShareCuda, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, Pinned, Share, Stream};
 use chromaflow_device::{kernel_arguments, kernel_entries};
 pub use direction::DirectionCuda;
-use newton::Driving;
+pub(crate) use newton::{Driving, Measure as Measuring};
 use std::sync::Arc;
 
 fn kernel_source(nb: usize, stored: usize) -> KernelSource {
@@ -277,6 +277,7 @@ impl CoupledSystemCuda {
         counts[Count::BadState as usize] = u32::MAX;
         let buffer = || DeviceBuffer::<f64>::zeroed(stream, nb * rows);
         let unsteady = !host.state.levels[0].is_empty();
+        let floors: Vec<f64> = host.floors().iter().map(|floor| floor.unwrap_or(-1.0)).collect();
         Ok(Self {
             nb,
             physics: host.physics.on_device(stream, flow)?,
@@ -293,10 +294,9 @@ impl CoupledSystemCuda {
             linear,
             share: share.cloned(),
             given_follow_flow: host.physics.given_follow_flow(),
-            floors: stream
-                .upload(&host.floors().iter().map(|floor| floor.unwrap_or(-1.0)).collect::<Vec<_>>())?,
+            floors: stream.upload(&floors)?,
             driving: if host.drives_flow() {
-                Some(Driving::new(stream, &module, nb, rows, host.has_derivative())?)
+                Some(Driving::new(stream, &floors, stored, rows, host.has_derivative())?)
             } else {
                 None
             },

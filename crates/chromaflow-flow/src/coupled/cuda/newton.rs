@@ -2,29 +2,32 @@
 //! A system that the flow depends on, in a Newton-Krylov step of both. Twin: ../system.rs.
 
 use super::arguments::{AddPseudoTime, HeldSlopes, Measure as MeasureArguments, Measured, SetBeside, Slopes};
-use super::{CoupledSystemCuda, DirectionCuda, FlowViewCuda};
+use super::{CoupledSystemCuda, DirectionCuda, FlowViewCuda, kernel_source};
 use crate::gpu::blocks;
 use crate::march::Moment;
-use chromaflow::gpu::{GpuError, Storage, Vectors};
-use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, Module, Read, Stream, Write};
+use crate::march::linear::LinearCuda;
+use chromaflow::gpu::{GpuError, ShareCuda, Storage, Vectors};
+use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, Read, Stream, Write};
 use chromaflow_device::kernel_arguments;
-use std::sync::Arc;
 
-/// What such a step needs of a system besides what all steps do.
-pub(super) struct Driving {
+/// What such a step needs of a system besides what all steps do: vectors `[rows, nb]`, and the units in which GMRES sees them.
+pub(crate) struct Driving {
+    nb: usize,
     vectors: Vectors,
+    /// As [`CoupledSystemCuda`] has them.
+    floors: DeviceBuffer<f64>,
     /// Values and residual where the derivative is taken.
-    values: DeviceBuffer<f64>,
-    residual: DeviceBuffer<f64>,
+    pub(crate) values: DeviceBuffer<f64>,
+    pub(crate) residual: DeviceBuffer<f64>,
     /// V/dt of each node.
-    pseudo_time: DeviceBuffer<f64>,
+    pub(crate) pseudo_time: DeviceBuffer<f64>,
     /// What is preconditioned, and what becomes of it.
-    r: DeviceBuffer<f64>,
+    pub(crate) r: DeviceBuffer<f64>,
     z: DeviceBuffer<f64>,
     /// Of each unknown, and of its residual, `[nb, 2]`: with these, and the values of local unknowns, they are as large as the flow's.
     units: DeviceBuffer<f64>,
     /// The direction of a derivative, where the equations have it themselves, else empty; and whether one is taken.
-    changes: DeviceBuffer<f64>,
+    pub(crate) changes: DeviceBuffer<f64>,
     directed: bool,
     measured: Kernel,
     set_beside: Kernel,
@@ -36,7 +39,7 @@ pub(super) struct Driving {
 
 /// Between what is measured in units and what is not.
 #[derive(Clone, Copy)]
-enum Measure {
+pub(crate) enum Measure {
     ResidualFrom,
     ResidualTo,
     ValueFrom,
@@ -44,15 +47,21 @@ enum Measure {
 }
 
 impl Driving {
-    pub(super) fn new(
+    /// `floors`: of unknowns that are measured by their own value at each node, what is added to it; negative of others. `stored`: bytes of an
+    /// off-diagonal value.
+    pub(crate) fn new(
         stream: &Stream,
-        module: &Arc<Module>,
-        nb: usize,
+        floors: &[f64],
+        stored: usize,
         rows: usize,
         has_derivative: bool,
     ) -> Result<Self, GpuError> {
+        let nb = floors.len();
+        let module = stream.gpu().module(&kernel_source(nb, stored))?;
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         Ok(Self {
+            nb,
+            floors: stream.upload(floors)?,
             vectors: Vectors::new(stream, Storage::F64)?,
             values: buffer(nb * rows)?,
             residual: buffer(nb * rows)?,
@@ -78,25 +87,141 @@ impl Driving {
         self.directed
     }
 
-    /// Converts a vector of this system.
-    fn convert(
+    fn rows(&self) -> u32 {
+        self.pseudo_time.len() as u32
+    }
+
+    /// Converts a vector.
+    pub(crate) fn convert(
         &self,
-        (stream, floors): (&Stream, &DeviceBuffer<f64>),
+        stream: &Stream,
         to: Measure,
-        from: Read<f64>,
-        out: Write<f64>,
+        from: impl Into<Read<f64>>,
+        out: impl Into<Write<f64>>,
     ) -> Result<(), GpuError> {
-        let n = self.values.len();
-        let launch = self.measure.launch(blocks(n, 256), 256);
+        let launch = self.measure.launch(blocks(self.values.len(), 256), 256);
         // SAFETY: callers give vectors with as many values as this system has.
         Ok(unsafe {
             launch
                 .record(&kernel_arguments! { MeasureArguments {
-                    rows: self.pseudo_time.len() as u32, floors, base: &self.values, units: &self.units,
+                    rows: self.rows(), floors: &self.floors, base: &self.values, units: &self.units,
                     pseudo_time: &self.pseudo_time, to: to as u32, from, out,
                 } })
                 .enqueue(stream)
         }?)
+    }
+
+    /// Finds units in which each unknown and its residual are as large as a flow of this size with a residual of this norm; residuals of local
+    /// unknowns are measured by what they would change in a step where that is asked for.
+    pub(crate) fn find_units(
+        &mut self,
+        stream: &Stream,
+        (size, norm): (f64, f64),
+        by_change: bool,
+        share: Option<&ShareCuda>,
+        sums: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let unit = |square: f64, whole: f64| {
+            Some(square.sqrt() / whole).filter(|ratio| ratio.is_normal()).unwrap_or(1.0)
+        };
+        let mut units = Vec::new();
+        for v in 0..self.nb {
+            let measured = self.measured.launch(blocks(self.values.len(), 256), 256);
+            // SAFETY: vectors have nb values a row.
+            unsafe {
+                measured
+                    .record(&kernel_arguments! { Measured {
+                        rows: self.rows(), v: v as u32, floors: &self.floors, base: &self.values,
+                        residual: &self.residual, pseudo_time: &self.pseudo_time,
+                        by_change: u32::from(by_change), of_values: &self.r, of_residuals: &self.z,
+                    } })
+                    .enqueue(stream)?;
+            }
+            let (values, residual) = (&self.r, &self.z);
+            if let Some(share) = share {
+                share.clear(self.nb, &values.slice())?;
+                share.clear(self.nb, &residual.slice())?;
+            }
+            let mut squares = self.vectors.dots([(values, values), (residual, residual)], sums)?;
+            if let Some(share) = share {
+                share.sum(&mut squares);
+            }
+            units.extend([unit(squares[0], size), unit(squares[1], norm), f64::from(u8::from(by_change))]);
+        }
+        Ok(self.units.upload(&units)?)
+    }
+
+    /// Writes q + h v, v in units of unknowns.
+    pub(crate) fn set_beside(
+        &self,
+        stream: &Stream,
+        h: f64,
+        v: &DeviceSlice<'_, f64>,
+        values: &DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        assert!(v.len() == self.values.len() && values.len() == v.len());
+        let launch = self.set_beside.launch(blocks(v.len(), 256), 256);
+        // SAFETY: vectors have nb values a row.
+        Ok(unsafe {
+            launch
+                .record(&kernel_arguments! { SetBeside {
+                    rows: self.rows(), floors: &self.floors, base: &self.values, units: &self.units, h, v, values,
+                } })
+                .enqueue(stream)
+        }?)
+    }
+
+    /// y = V/dt v + (moved - R(q)) / h, unknowns and residuals in their units.
+    pub(crate) fn slopes(
+        &self,
+        stream: &Stream,
+        h: f64,
+        moved: &DeviceBuffer<f64>,
+        (v, y): (&DeviceSlice<'_, f64>, &DeviceSlice<'_, f64>),
+    ) -> Result<(), GpuError> {
+        assert!(v.len() == moved.len() && y.len() == moved.len());
+        let slopes = self.slopes.launch(blocks(moved.len(), 256), 256);
+        // SAFETY: vectors have nb values a row, and V/dt one.
+        Ok(unsafe {
+            slopes
+                .record(&kernel_arguments! { Slopes {
+                    rows: self.rows(), floors: &self.floors, base: &self.values, units: &self.units, moved,
+                    residual: &self.residual, pseudo_time: &self.pseudo_time, v, inverse: 1.0 / h, y,
+                } })
+                .enqueue(stream)
+        }?)
+    }
+
+    /// y = V/dt v + the derivative `slope`, unknowns and residuals in their units.
+    pub(crate) fn add_pseudo_time(
+        &self,
+        stream: &Stream,
+        slope: &DeviceBuffer<f64>,
+        (v, y): (&DeviceSlice<'_, f64>, &DeviceSlice<'_, f64>),
+    ) -> Result<(), GpuError> {
+        assert!(v.len() == slope.len() && y.len() == slope.len());
+        let add = self.add_pseudo_time.launch(blocks(slope.len(), 256), 256);
+        // SAFETY: vectors have nb values a row, and V/dt one.
+        Ok(unsafe {
+            add.record(&kernel_arguments! { AddPseudoTime {
+                rows: self.rows(), floors: &self.floors, base: &self.values, units: &self.units, slope,
+                pseudo_time: &self.pseudo_time, v, y,
+            } })
+            .enqueue(stream)
+        }?)
+    }
+
+    /// z = M^-1 r, both parts of vectors; unknowns and residuals in their units.
+    pub(crate) fn precondition(
+        &mut self,
+        stream: &Stream,
+        linear: &mut LinearCuda,
+        (r, z): (&DeviceSlice<'_, f64>, &DeviceSlice<'_, f64>),
+    ) -> Result<(), GpuError> {
+        assert!(r.len() == self.values.len() && z.len() == r.len());
+        self.convert(stream, Measure::ResidualFrom, r, &self.r)?;
+        linear.precondition(&self.r, &mut self.z)?;
+        self.convert(stream, Measure::ValueTo, &self.z, z)
     }
 }
 
@@ -142,39 +267,10 @@ impl CoupledSystemCuda {
         by_change: bool,
         sums: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
-        let share = self.share.as_deref();
         let driving = self.driving.as_mut().expect(DRIVES);
         driving.values.copy_from(&self.state.values.slice())?;
         driving.residual.copy_from(&self.residual.slice())?;
-        let unit = |square: f64, whole: f64| {
-            Some(square.sqrt() / whole).filter(|ratio| ratio.is_normal()).unwrap_or(1.0)
-        };
-        let mut units = Vec::new();
-        for v in 0..self.nb {
-            let n = driving.values.len();
-            let measured = driving.measured.launch(blocks(n, 256), 256);
-            // SAFETY: vectors have nb values a row.
-            unsafe {
-                measured
-                    .record(&kernel_arguments! { Measured {
-                        rows: flow.mesh.rows as u32, v: v as u32, floors: &self.floors,
-                        base: &driving.values, residual: &driving.residual,
-                        pseudo_time: &driving.pseudo_time, by_change: u32::from(by_change), of_values: &driving.r, of_residuals: &driving.z,
-                    } })
-                    .enqueue(flow.stream)?;
-            }
-            let (values, residual) = (&driving.r, &driving.z);
-            if let Some(share) = share {
-                share.clear(self.nb, &values.slice())?;
-                share.clear(self.nb, &residual.slice())?;
-            }
-            let mut squares = driving.vectors.dots([(values, values), (residual, residual)], sums)?;
-            if let Some(share) = share {
-                share.sum(&mut squares);
-            }
-            units.extend([unit(squares[0], size), unit(squares[1], norm), f64::from(u8::from(by_change))]);
-        }
-        Ok(driving.units.upload(&units)?)
+        driving.find_units(flow.stream, (size, norm), by_change, self.share.as_deref(), sums)
     }
 
     /// Sets the values to q + h v, v in units of unknowns.
@@ -187,18 +283,7 @@ impl CoupledSystemCuda {
         h: f64,
         v: &DeviceSlice<'_, f64>,
     ) -> Result<(), GpuError> {
-        let (driving, n) = (self.driving.as_ref().expect(DRIVES), self.unknowns());
-        assert_eq!(v.len(), n);
-        let launch = driving.set_beside.launch(blocks(n, 256), 256);
-        // SAFETY: vectors have nb values a row.
-        Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { SetBeside {
-                    rows: flow.mesh.rows as u32, floors: &self.floors, base: &driving.values,
-                    units: &driving.units, h, v, values: &self.state.values,
-                } })
-                .enqueue(flow.stream)
-        }?)
+        self.driving.as_ref().expect(DRIVES).set_beside(flow.stream, h, v, &self.state.values)
     }
 
     /// Whether its equations have the derivative of their residual themselves.
@@ -213,12 +298,7 @@ impl CoupledSystemCuda {
     pub fn direct(&mut self, way: &DirectionCuda<'_>, v: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
         assert_eq!(v.len(), self.unknowns());
         let driving = self.driving.as_mut().expect(DRIVES);
-        driving.convert(
-            (way.flow.stream, &self.floors),
-            Measure::ValueFrom,
-            v.into(),
-            (&driving.changes).into(),
-        )?;
+        driving.convert(way.flow.stream, Measure::ValueFrom, v, &driving.changes)?;
         driving.directed = true;
         if let Some(share) = &self.share {
             share.exchange(self.nb, &driving.changes.slice())?;
@@ -247,20 +327,10 @@ impl CoupledSystemCuda {
         v: &DeviceSlice<'_, f64>,
         y: &DeviceSlice<'_, f64>,
     ) -> Result<(), GpuError> {
-        let n = self.unknowns();
-        assert!(v.len() == n && y.len() == n);
         let driving = self.driving.as_ref().expect(DRIVES);
         let (changes, out) = (&driving.changes, &mut self.residual);
         self.physics.derivative(way, moved, at, &self.state, changes, out)?;
-        let add = driving.add_pseudo_time.launch(blocks(n, 256), 256);
-        // SAFETY: vectors have nb values a row, and V/dt one.
-        unsafe {
-            add.record(&kernel_arguments! { AddPseudoTime {
-                rows: moved.mesh.rows as u32, floors: &self.floors, base: &driving.values,
-                units: &driving.units, slope: &self.residual, pseudo_time: &driving.pseudo_time, v, y,
-            } })
-            .enqueue(moved.stream)?;
-        }
+        driving.add_pseudo_time(moved.stream, &self.residual, (v, y))?;
         self.hold_slopes(moved.stream, v, y)
     }
 
@@ -294,19 +364,7 @@ impl CoupledSystemCuda {
         v: &DeviceSlice<'_, f64>,
         y: &DeviceSlice<'_, f64>,
     ) -> Result<(), GpuError> {
-        let driving = self.driving.as_ref().expect(DRIVES);
-        assert!(v.len() == self.unknowns() && y.len() == self.unknowns());
-        let slopes = driving.slopes.launch(blocks(self.unknowns(), 256), 256);
-        // SAFETY: vectors have nb values a row, and V/dt one.
-        unsafe {
-            slopes
-                .record(&kernel_arguments! { Slopes {
-                    rows: flow.mesh.rows as u32, floors: &self.floors, base: &driving.values,
-                    units: &driving.units, moved: &self.residual, residual: &driving.residual,
-                    pseudo_time: &driving.pseudo_time, v, inverse: 1.0 / h, y,
-                } })
-                .enqueue(flow.stream)?;
-        }
+        self.driving.as_ref().expect(DRIVES).slopes(flow.stream, h, &self.residual, (v, y))?;
         self.hold_slopes(flow.stream, v, y)
     }
 
@@ -320,11 +378,7 @@ impl CoupledSystemCuda {
         r: &DeviceSlice<'_, f64>,
         z: &DeviceSlice<'_, f64>,
     ) -> Result<(), GpuError> {
-        assert!(r.len() == self.unknowns() && z.len() == self.unknowns());
-        let driving = self.driving.as_mut().expect(DRIVES);
-        driving.convert((stream, &self.floors), Measure::ResidualFrom, r.into(), (&driving.r).into())?;
-        self.linear.precondition(&driving.r, &mut driving.z)?;
-        driving.convert((stream, &self.floors), Measure::ValueTo, (&driving.z).into(), z.into())
+        self.driving.as_mut().expect(DRIVES).precondition(stream, &mut self.linear, (r, z))
     }
 
     /// Writes the residual in its units into a part of a vector.
@@ -334,12 +388,7 @@ impl CoupledSystemCuda {
     pub fn residual_into(&self, stream: &Stream, to: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
         assert_eq!(to.len(), self.unknowns());
         let driving = self.driving.as_ref().expect(DRIVES);
-        driving.convert(
-            (stream, &self.floors),
-            Measure::ResidualTo,
-            (&driving.residual).into(),
-            to.into(),
-        )?;
+        driving.convert(stream, Measure::ResidualTo, &driving.residual, to)?;
         self.share.as_ref().map_or(Ok(()), |share| share.clear(self.nb, to))
     }
 
@@ -360,6 +409,6 @@ impl CoupledSystemCuda {
         let driving = self.driving.as_ref().expect(DRIVES);
         self.state.values.copy_from(&driving.values.slice())?;
         self.residual.copy_from(&driving.residual.slice())?;
-        driving.convert((stream, &self.floors), Measure::ValueFrom, update.into(), (&self.update).into())
+        driving.convert(stream, Measure::ValueFrom, update, &self.update)
     }
 }

@@ -4,8 +4,9 @@ use crate::bc::{
     Condition, ConditionKind, WallHeat, ghost_no_slip, mirrored_state, open_flux, open_state, outlet_flow,
     wall_at,
 };
-use crate::gas::{Gas, temperature};
+use crate::gas::{Gas, Transport, temperature};
 use crate::real::Real;
+use crate::viscous::{flux_viscous_block_of, molecular};
 
 /// w1 + share (w1 - w2), density and pressure kept within a factor of two of w1.
 #[inline(always)]
@@ -157,4 +158,27 @@ pub fn wall_gradient<T: Real>(
         }
     }
     (at_wall, gradient)
+}
+
+/// Derivative of the viscous flux through a wall without slip by the conserved variables of the cell next to it, column-major: the gradient is that of
+/// this cell of `volume` alone; without the work of walls that move.
+#[inline(always)]
+pub fn wall_friction_block<T: Real>(
+    condition: &Condition<T>,
+    gas: Gas<T>,
+    transport: Transport<T>,
+    w1: &[T; 5],
+    n: &[T; 3],
+    volume: T,
+) -> [T; 25] {
+    let zero = T::c(0.0);
+    let t = temperature(gas, w1);
+    let mut diffusing = molecular(gas, transport, t);
+    if condition.heat != WallHeat::Isothermal {
+        diffusing[1] = zero;
+    }
+    let two = T::c(-2.0);
+    let weight = [two * n[0] / volume, two * n[1] / volume, two * n[2] / volume];
+    let (face, still) = ([zero, zero, zero, t], [zero; 3]);
+    flux_viscous_block_of(gas, &diffusing, w1, &face, &still, &weight, zero, n)
 }

@@ -4,8 +4,8 @@ mod ghost_states;
 mod share;
 
 pub use ghost_states::{
-    continued_flux, continued_state, face_flow, face_state, ghost_states, pressure_on, wall_gradient,
-    wall_pressure,
+    continued_flux, continued_state, face_flow, face_state, ghost_states, pressure_on, wall_friction_block,
+    wall_gradient, wall_pressure,
 };
 pub use share::{linear_share, next_cfl_share, pressure_margin, velocity_share};
 

@@ -40,7 +40,8 @@ pub(super) use faces::{Leaving, Side};
 
 use super::space::{Block, Face, Patch, Space};
 use super::system::System;
-use crate::turbulence::cells::{GridTurbulence, Model, TERMS, k_omega_slope, k_resolving};
+use crate::turbulence::cells::{GridTurbulence, Model, TERMS};
+use crate::turbulence::k_omega::{k_omega_slope, k_resolving};
 
 /// Coefficients with ghosts: eddy viscosity; what k and omega diffuse by; the derivatives of the first by the model's unknowns.
 const COEFFICIENTS: usize = 5;
@@ -77,7 +78,7 @@ pub(super) struct Turbulence {
     /// Kinematic viscosity.
     nu: f64,
     pub blocks: Vec<Eddies>,
-    /// Numbers of cells as [`k_omega_terms`](crate::turbulence::cells::k_omega_terms) has them, `[rows, TERMS]`; of nut the source, its derivative, the eddy viscosity and the
+    /// Numbers of cells as [`k_omega_terms`](crate::turbulence::k_omega::k_omega_terms) has them, `[rows, TERMS]`; of nut the source, its derivative, the eddy viscosity and the
     /// derivative of that are in the places of k's.
     terms: Vec<f64>,
 }
@@ -108,7 +109,7 @@ impl Turbulence {
         let terms = self.terms_of(row);
         match self.model.model {
             Model::SpalartAllmaras(_) => [[(-terms[SLOPES]).max(0.0), 0.0], [0.0; 2]],
-            Model::KOmega(_) => k_omega_slope([terms[SLOPES], terms[SLOPES + 1], terms[SLOPES + 2]]),
+            Model::KOmega(_) => k_omega_slope(&[terms[SLOPES], terms[SLOPES + 1], terms[SLOPES + 2]]),
         }
     }
 

@@ -6,8 +6,8 @@ use super::{BY, COEFFICIENTS, DIFFUSING, Turbulence};
 use crate::equations::artificial_compressibility::GhostKind;
 use crate::parallel;
 use crate::real::{Dual, LaneKernel, Lanes, dispatch};
-use crate::turbulence::cells::{MOST, Model, TERMS, k_omega_terms};
-use crate::turbulence::k_omega::deformation;
+use crate::turbulence::cells::{MOST, Model, TERMS};
+use crate::turbulence::k_omega::{deformation, k_omega_terms};
 use crate::turbulence::spalart_allmaras::{
     SpalartAllmaras, eddy_ratio, sa_rotating, sa_source_turning, vorticity,
 };

@@ -5,17 +5,18 @@ pub(super) mod turned;
 use super::block::BlockState;
 use super::residual::Physics;
 use crate::bc::{
-    Condition, ConditionClass, Outlet, WallHeat, adapted_pressure, condition_class, condition_flux_jacobian,
+    Condition, ConditionClass, Outlet, adapted_pressure, condition_class, condition_flux_jacobian,
     flux_slip_wall,
 };
 use crate::equations::perfect_gas::{
-    N, State, StateBlock, continued_flux, face_flow, ghost_states, pressure_on, wall_gradient,
+    N, State, StateBlock, continued_flux, face_flow, ghost_states, pressure_on, wall_friction_block,
+    wall_gradient,
 };
-use crate::gas::{Gas, Transport, temperature};
+use crate::gas::Gas;
 use crate::grid::{GHOSTS, Grid, Side, Window};
 use crate::march::FlowError;
 use crate::parallel;
-use crate::viscous::{flux_viscous, flux_viscous_block_of, molecular, traction};
+use crate::viscous::{flux_viscous, traction};
 use chromaflow_device::Team;
 
 /// A patch with what its faces need.
@@ -200,7 +201,8 @@ impl PatchState {
         let class = condition_class(&self.condition);
         if let (ConditionClass::NoSlip, Some(transport)) = (class, physics.transport) {
             if physics.turbulence.is_some() {
-                self.add_friction(physics.gas, transport, view, &mut block);
+                let by = wall_friction_block(&self.condition, gas, transport, w, n, view.own);
+                block.iter_mut().zip(by).for_each(|(entry, by)| *entry -= by);
                 return block;
             }
             // Three volumes' worth of the viscous radius: the slope of the wall's difference formula.
@@ -210,22 +212,6 @@ impl PatchState {
             }
         }
         block
-    }
-}
-
-impl PatchState {
-    /// Subtracts the derivative of the viscous flux by the cell's conserved variables, the gradient that of the first cell alone; without the
-    /// work of walls that move.
-    fn add_friction(&self, gas: Gas<f64>, transport: Transport<f64>, view: &View, block: &mut StateBlock) {
-        let t = temperature(gas, &view.w[0]);
-        let [mu, heat] = molecular(gas, transport, t);
-        let diffusing = [mu, if self.condition.heat == WallHeat::Isothermal { heat } else { 0.0 }];
-        let weight = view.n.map(|n| -2.0 * n / view.own);
-        let (face, still) = ([0.0, 0.0, 0.0, t], [0.0; 3]);
-        let by = flux_viscous_block_of(gas, &diffusing, &view.w[0], &face, &still, &weight, 0.0, &view.n);
-        for (entry, by) in block.iter_mut().zip(by) {
-            *entry -= by;
-        }
     }
 }
 

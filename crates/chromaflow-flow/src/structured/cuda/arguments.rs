@@ -2,7 +2,7 @@
 
 use crate::bc::Condition;
 use crate::grid::{Chunks, GridBlock};
-use chromaflow_device::cuda::{Read, Share, Write};
+use chromaflow_device::cuda::{Read, Share, Watch, Write};
 use chromaflow_device::{kernel_elements, kernel_record};
 
 kernel_elements! {
@@ -80,8 +80,10 @@ kernel_record! {
     /// Viscous fluxes, tile by tile.
     pub struct ViscousFluxes {
         total: u64, planes: u32, blocks: Read<GridBlock>, tiles: Read<[u32; 4]>, actives: Read<u32>,
-        side_ptr: Read<u32>, face_of: Read<u32>, w: Read<f64>, area: Read<f64>, volume: Read<f64>, gamma: f64,
-        viscosity: f64, prandtl: f64, sutherland_law: u32, sutherland: f64, maps: Read<TensorMap>,
+        side_ptr: Read<u32>, face_of: Read<u32>, w: Read<f64>, area: Read<f64>, volume: Read<f64>,
+        eddies: Read<f64>, gamma: f64, viscosity: f64, prandtl: f64, sutherland_law: u32, sutherland: f64,
+        /// Conductivity over viscosity of eddies.
+        eddy_ratio: f64, maps: Read<TensorMap>,
         r: Write<f64>,
     }
 
@@ -125,7 +127,7 @@ kernel_record! {
     /// What `time_steps` takes.
     pub(super) struct TimeSteps {
         over: Chunks, total: u64, actives: Read<u32>, w: Read<f64>, area: Read<f64>, volume: Read<f64>,
-        setup: Read<Setup>, cfl: f64, mean: u32, rate: f64, tau: Write<f64>, least: Write<f64>,
+        eddies: Read<f64>, setup: Read<Setup>, cfl: f64, mean: u32, rate: f64, tau: Write<f64>, least: Write<f64>,
     }
 
     /// What `finish_residual` takes.
@@ -171,6 +173,11 @@ kernel_record! {
         v: Read<f64>, inverse: f64, y: Write<f64>,
     }
 
+    /// What `weigh` takes.
+    pub(super) struct Weigh {
+        over: Chunks, row_of: Read<u32>, tau: Read<f64>, back: u32, from: Watch<f64>, to: Share<f64>,
+    }
+
     /// What `put_update` takes.
     pub(super) struct PutUpdate { over: Chunks, total: u64, row_of: Read<u32>, x: Read<f64>, r: Write<f64> }
 
@@ -185,7 +192,10 @@ kernel_record! {
         matrices: Read<f64>,
         faces: u64,
         jacobians: Read<f64>,
-        w: Read<f64>, area: Read<f64>, volume: Read<f64>, tau: Read<f64>, setup: Read<Setup>,
+        w: Read<f64>, area: Read<f64>, volume: Read<f64>, eddies: Read<f64>, tau: Read<f64>,
+        /// What physical time adds to V/dt, over V.
+        shift: f64,
+        setup: Read<Setup>,
         off: Write<Value>,
         diag: Write<f64>,
     }

@@ -84,10 +84,13 @@ boundary_fluxes(BoundaryFluxes) {
 #if VISCOUS
         if (kind == pointwise::ConditionClass::NoSlip) {
             const double v1 = volume[at], v2 = volume[view.inner];
-            const double at_wall = pointwise::real_max(1.5 * v1 - 0.5 * v2, 0.5 * v1);
+            // Under turbulent flow of the first cell alone, as on the host.
+            const bool deep = side.deep && !setup->is_turbulent();
+            const double at_wall =
+                setup->is_turbulent() ? v1 : pointwise::real_max(1.5 * v1 - 0.5 * v2, 0.5 * v1);
             const Vec3 x = {middles[f], middles[count + f], middles[2 * (u64)count + f]};
             const auto wall = pointwise::wall_gradient(condition, gas, view.w1, view.w2, view.n, x, at_wall,
-                                                       side.deep ? 1.0 : 0.0);
+                                                       deep ? 1.0 : 0.0);
             const auto transport = setup->transport();
             const State viscous = pointwise::flux_viscous(gas, transport, wall._0, wall._1, view.n);
             for (int c = 0; c < 5; c++) flux[c] -= viscous[c];
@@ -117,10 +120,16 @@ boundary_jacobians(BoundaryJacobians) {
 #if VISCOUS
     if (pointwise::condition_class(condition) == pointwise::ConditionClass::NoSlip) {
         const double v1 = volume[at], v2 = volume[view.inner];
-        const double at_wall = pointwise::real_max(1.5 * v1 - 0.5 * v2, 0.5 * v1);
-        const double damping =
-            3.0 * pointwise::spectral_radius_viscous(gas, setup->transport(), view.w1, view.n, at_wall);
-        for (int c = 1; c < 5; c++) block[6 * c] += damping;
+        if (setup->is_turbulent()) {
+            const Block by =
+                pointwise::wall_friction_block(condition, gas, setup->transport(), view.w1, view.n, v1);
+            for (int e = 0; e < 25; e++) block[e] -= by[e];
+        } else {
+            const double at_wall = pointwise::real_max(1.5 * v1 - 0.5 * v2, 0.5 * v1);
+            const double damping =
+                3.0 * pointwise::spectral_radius_viscous(gas, setup->transport(), view.w1, view.n, at_wall);
+            for (int c = 1; c < 5; c++) block[6 * c] += damping;
+        }
     }
 #endif
     for (int e = 0; e < 25; e++) jacobians[(u64)e * count + f] = block[e];

@@ -31,15 +31,13 @@ impl StructuredCuda {
         let (t, total) = (&self.tables, self.total());
         let rounds = if self.viscous.is_some() { 2 } else { 1 };
         for _ in 0..rounds {
-            for stage in &t.stages {
-                let count = stage.len() / 2;
-                let launch = self.at_boundary.fill_ghosts.launch(blocks(count, 128), 128);
-                let middles = t.column_middles.part(3 * stage.start / 2..3 * stage.end / 2);
+            for stage in t.stages() {
                 // SAFETY: columns are cells with two ghosts above them; no column of a stage reads another's ghosts.
                 unsafe {
-                    launch
+                    stage
+                        .launch(&self.at_boundary.fill_ghosts)
                         .record(&kernel_arguments! { FillGhosts {
-                            count: count as u32, total, columns: t.columns.part(stage.clone()), middles,
+                            count: stage.count, total, columns: stage.columns, middles: stage.middles,
                             conditions: &t.conditions, sides: &t.sides, area: &self.area,
                             setup: &self.setup, w: &self.w,
                         } })

@@ -9,6 +9,7 @@
 //! | `diagonal.cu` | the diagonalized factors | `structured/diagonal.rs` |
 //! | `ssor.cu` | sweeps over the unfactored operator | `structured/ssor.rs` |
 //! | `newton.cu` | the matrix and the differences of Newton-Krylov steps | `structured/newton/` |
+//! | `turbulence/` | turbulence models | `structured/turbulence/` |
 //! | `step.cu` | time steps, norms, update | `structured/mod.rs` |
 //!
 //! State, areas and residual are structures of arrays over all blocks ([`GridCuda`]). A step has two meetings of host and
@@ -26,6 +27,7 @@ mod ssor;
 #[cfg(test)]
 mod tests;
 mod tiles;
+mod turbulence;
 mod turned;
 mod viscous;
 
@@ -49,6 +51,7 @@ use newton::NewtonCuda;
 use setup::Tables;
 use ssor::Sweeps;
 use tiles::Tiles;
+use turbulence::EddiesCuda;
 use viscous::Viscous;
 
 /// Thread blocks of the pass over residuals: as many on every device, so that sums have one order.
@@ -119,10 +122,13 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
             let methods =
                 [&factors::block_sources(c)[..], &factors::wave_sources(c), &[ssor::source(c)]].concat();
             let fluxes = fluxes::source(c, fluxes::MOST_ROWS);
-            let viscous = (c[1] != 0).then(|| viscous::source(c, viscous::MOST_ROWS, c[0] == 2));
+            let of = move |turbulent| viscous::largest_source(c, [c[0] == 2, turbulent]);
+            let viscous =
+                [false, true].into_iter().filter(move |turbulent| c[1] > u32::from(*turbulent)).map(of);
             let newton = [Storage::F32, Storage::F64].map(|storage| newton::source(c, storage));
             sources(c).into_iter().chain([fluxes]).chain(viscous).chain(newton).chain(methods)
         })
+        .chain(turbulence::kernel_sources())
         .collect()
 }
 
@@ -140,6 +146,7 @@ enum Count {
     BadLine,
     BadState,
     Limited,
+    LimitedBeside,
     Number,
 }
 
@@ -215,6 +222,8 @@ struct StructuredCuda {
     method: Method,
     fluxes: Tiles,
     viscous: Option<Viscous>,
+    /// None without a turbulence model, and while its own steps have it.
+    eddies: Option<EddiesCuda>,
     // Numbers for the host.
     sums: Sums,
     counts: DeviceBuffer<u32>,
@@ -231,7 +240,7 @@ impl StructuredSolver {
     ///
     /// # Errors
     /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors; lines of less than six cells that close on themselves,
-    /// which the diagonalized factors do not take there. [`FlowError::NotOnGpu`]: turbulent flow. [`FlowError::NotOverRanks`].
+    /// which the diagonalized factors do not take there. [`FlowError::NotOverRanks`].
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
         self.sync()?;
         if self.host.part.over.is_some() {
@@ -239,9 +248,6 @@ impl StructuredSolver {
                 what: "a structured grid on a GPU".to_owned(),
                 remedy: "compute on CPUs",
             });
-        }
-        if self.host.physics.turbulence.is_some() {
-            return Err(FlowError::NotOnGpu { what: "turbulent flow on structured grids" });
         }
         let device = StructuredCuda::new(&gpu.stream()?, &self.host)?;
         self.use_device(Box::new(device))
@@ -260,16 +266,35 @@ impl StructuredCuda {
     /// The sum of fluxes out of each cell.
     fn fluxes_out(&mut self) -> Result<(), GpuError> {
         self.fill_ghosts()?;
+        self.prepare_eddies()?;
+        self.sums_of_fluxes()
+    }
+
+    /// The same with the ghosts and eddy viscosities that are there.
+    fn sums_of_fluxes(&self) -> Result<(), GpuError> {
         self.boundary_fluxes()?;
         self.fluxes()?;
         self.join_turned()?;
         self.viscous_fluxes()
     }
 
-    /// R: that, and in unsteady runs the change in time.
+    /// R: that, and in unsteady runs the change in time; the turbulence model's.
     fn compute_residual(&mut self, bdf: Option<Bdf>) -> Result<(), GpuError> {
         self.fluxes_out()?;
-        if bdf.is_some() { self.finish_residual(bdf) } else { Ok(()) }
+        if bdf.is_some() {
+            self.finish_residual(bdf)?;
+        }
+        self.eddies_residual(bdf)
+    }
+
+    /// The same where a turbulence model has the derivative of its residual itself, along the direction last taken.
+    fn compute_derivative(&mut self, bdf: Option<Bdf>) -> Result<(), GpuError> {
+        self.fill_ghosts()?;
+        self.sums_of_fluxes()?;
+        if bdf.is_some() {
+            self.finish_residual(bdf)?;
+        }
+        self.derive_eddies(bdf)
     }
 
     /// The change in time, and partial sums of norms.
@@ -300,7 +325,8 @@ impl StructuredCuda {
             launch
                 .record(&kernel_arguments! { TimeSteps {
                     over: self.grid.chunk_records(), total: self.total(), actives: &self.tables.actives,
-                    w: &self.w, area: &self.area, volume: &self.volume, setup: &self.setup, cfl,
+                    w: &self.w, area: &self.area, volume: &self.volume, eddies: self.eddy_viscosity(),
+                    setup: &self.setup, cfl,
                     mean: u32::from(self.mean_step), rate, tau: &self.tau, least: &self.least,
                 } })
                 .enqueue(&self.stream)
@@ -370,9 +396,11 @@ impl System for StructuredCuda {
         let running = Part::Residual.begin();
         self.adapt_outlets()?;
         self.fluxes_out()?;
+        self.eddies_residual(at.bdf)?;
         self.clock.done(running, &self.stream)?;
         let running = Part::Misc.begin();
         self.finish_residual(at.bdf)?;
+        self.eddies_norms()?;
         let kernels = [&self.at_boundary.wall_forces, &self.over_cells.add_parts];
         add_up(
             &self.stream,
@@ -385,7 +413,9 @@ impl System for StructuredCuda {
         self.counts.download_later(&mut self.host_counts)?;
         self.clock.done(running, &self.stream)?;
         self.stream.synchronize()?;
-        Ok(Measured { first_bad: self.first(Count::BadResidual), ..self.walls.measured(&self.sums) })
+        let beside = self.eddies.as_ref().map_or_else(Vec::new, EddiesCuda::squares);
+        let found = self.walls.measured(&self.sums).with_coupled(beside);
+        Ok(Measured { first_bad: self.first(Count::BadResidual), ..found })
     }
 
     fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
@@ -405,6 +435,7 @@ impl System for StructuredCuda {
         };
         let running = Part::Misc.begin();
         self.apply_update()?;
+        self.update_eddies()?;
         self.counts.download_later(&mut self.host_counts)?;
         self.clock.done(running, &self.stream)?;
         self.stream.synchronize()?;
@@ -416,13 +447,18 @@ impl System for StructuredCuda {
         Ok(Advanced {
             singular: self.first(Count::BadLine),
             reduction,
-            limited: self.host_counts[Count::Limited as usize] as usize,
+            limited: [Count::Limited, Count::LimitedBeside]
+                .map(|of| self.host_counts[of as usize] as usize)
+                .into_iter()
+                .max()
+                .unwrap_or(0),
             bad: self.first(Count::BadState),
         })
     }
 
     fn restore(&mut self) -> Result<(), FlowError> {
-        Ok(self.w.copy_from(&self.other.slice())?)
+        self.w.copy_from(&self.other.slice())?;
+        Ok(self.eddies.as_mut().map_or(Ok(()), EddiesCuda::restore)?)
     }
 
     fn next_level(&mut self) -> Result<(), FlowError> {
@@ -430,7 +466,7 @@ impl System for StructuredCuda {
             levels.swap(0, 1);
             levels[0].copy_from(&self.w.slice())?;
         }
-        Ok(())
+        Ok(self.eddies.as_mut().map_or(Ok(()), EddiesCuda::next_level)?)
     }
 
     fn times(&mut self) -> Result<Times, FlowError> {

@@ -7,6 +7,7 @@ use super::factors::Factors;
 use super::fluxes::fluxes;
 use super::newton::NewtonCuda;
 use super::ssor::Sweeps;
+use super::turbulence::EddiesCuda;
 use super::turned::TurnedTable;
 use super::viscous::Viscous;
 use super::{AtBoundary, Count, Method, OverCells, PARTS, StructuredCuda, sources};
@@ -14,12 +15,12 @@ use crate::bc::Condition;
 use crate::config::Time;
 use crate::equations::perfect_gas::{N, NN};
 use crate::gas::{Gas, Transport, ViscosityLaw};
-use crate::gpu::{Clock, MARKS, Sums, download_pressures, upload_conditions};
+use crate::gpu::{Clock, MARKS, Sums, blocks, download_pressures, upload_conditions};
 use crate::grid::{ExchangeCuda, GridCuda, Side};
 use crate::march::forces::Walls;
 use crate::march::{Device, FlowError, Moment, System};
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Pinned, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, Launch, Pinned, Stream};
 use std::ops::Range;
 
 /// The constants of a set-up's kernels: SCHEME, VISCOUS.
@@ -38,7 +39,7 @@ pub(super) fn constants(scheme: Scheme, viscous: Option<ViscousTerms>) -> [u32; 
 }
 
 /// Numbers of the set-up (`Setup` in structured.cuh).
-pub(super) fn setup_record(solver: &StructuredSystem) -> [f64; 15] {
+pub(super) fn setup_record(solver: &StructuredSystem) -> [f64; 16] {
     let (physics, implicit) = (&solver.physics, &solver.config.implicit);
     let mut out = gas_record(physics.gas, physics.transport);
     match physics.scheme {
@@ -51,12 +52,13 @@ pub(super) fn setup_record(solver: &StructuredSystem) -> [f64; 15] {
     }
     (out[7], out[8]) = (physics.fix.acoustic, physics.fix.convective);
     (out[13], out[14]) = (solver.config.implicit_dissipation(), implicit.max_change);
+    out[15] = physics.turbulence.map_or(0.0, |model| model.prandtl);
     out
 }
 
 /// Those of the gas alone.
-pub(in crate::structured) fn gas_record(gas: Gas<f64>, transport: Option<Transport<f64>>) -> [f64; 15] {
-    let mut out = [0.0; 15];
+pub(in crate::structured) fn gas_record(gas: Gas<f64>, transport: Option<Transport<f64>>) -> [f64; 16] {
+    let mut out = [0.0; 16];
     out[0] = gas.gamma;
     if let Some(t) = transport {
         let law = if t.law == ViscosityLaw::Sutherland { 1.0 } else { 0.0 };
@@ -85,7 +87,7 @@ pub(super) struct Tables {
     pub columns: DeviceBuffer<u32>,
     /// Middles of their faces, `[columns, 3]`.
     pub column_middles: DeviceBuffer<f64>,
-    pub stages: Vec<Range<usize>>,
+    stages: Vec<Range<usize>>,
     pub turned: TurnedTable,
 }
 
@@ -95,7 +97,7 @@ impl Tables {
             solver.blocks.iter().map(|b| (0..3).map(|d| u32::from(b.active[d]) << d).sum()).collect();
         let (faces, middles) = faces(solver, grid);
         let (side_ptr, face_of) = face_numbers(solver);
-        let (columns, column_middles, stages) = columns(solver, grid);
+        let (columns, column_middles, stages) = columns(solver, grid.offsets());
         let (outlet_ptr, outlet_parts) = outlet_parts(solver);
         let sides = solver.patches.iter().flat_map(|p| side_record(solver, p)).collect::<Vec<u32>>();
         Ok(Self {
@@ -112,6 +114,37 @@ impl Tables {
             column_middles: stream.upload(&column_middles)?,
             stages,
             turned: TurnedTable::new(stream, solver, grid)?,
+        })
+    }
+}
+
+/// Columns of ghosts that are filled at once.
+pub(super) struct Stage<'a> {
+    /// Which of all columns.
+    pub range: Range<usize>,
+    pub count: u32,
+    pub columns: DeviceSlice<'a, u32>,
+    pub middles: DeviceSlice<'a, f64>,
+}
+
+impl Stage<'_> {
+    /// A thread a column.
+    pub fn launch<'k>(&self, kernel: &'k Kernel) -> Launch<'k> {
+        kernel.launch(blocks(self.range.len(), 128), 128)
+    }
+}
+
+impl Tables {
+    /// The stages, in order.
+    pub(super) fn stages(&self) -> impl Iterator<Item = Stage<'_>> {
+        self.stages.iter().map(|stage| {
+            let range = stage.start / 2..stage.end / 2;
+            Stage {
+                count: range.len() as u32,
+                columns: self.columns.part(stage.clone()),
+                middles: self.column_middles.part(3 * range.start..3 * range.end),
+                range,
+            }
         })
     }
 }
@@ -188,14 +221,19 @@ pub(super) fn face_numbers(solver: &StructuredSystem) -> (Vec<u32>, Vec<u32>) {
 
 /// Columns of ghosts {cell, patch} and the middles of their faces, stage by stage: a column comes after those whose ghosts it reads or replaces, as on the
 /// host, where patches are filled one after another. Only viscous terms read ghosts beyond the edges of blocks.
-fn columns(solver: &StructuredSystem, grid: &GridCuda) -> (Vec<u32>, Vec<f64>, Vec<Range<usize>>) {
+pub(super) fn columns(
+    solver: &StructuredSystem,
+    offsets: &[usize],
+) -> (Vec<u32>, Vec<f64>, Vec<Range<usize>>) {
     let edges = solver.physics.transport.is_some();
-    let (mut written, mut read) = (vec![0usize; grid.len()], vec![0usize; grid.len()]);
+    let last = offsets.iter().zip(&solver.blocks).map(|(offset, block)| offset + block.cells.len());
+    let len = last.max().unwrap_or(0);
+    let (mut written, mut read) = (vec![0usize; len], vec![0usize; len]);
     let mut stages: Vec<Vec<u32>> = Vec::new();
     let mut middles: Vec<Vec<f64>> = Vec::new();
     for (p, patch) in solver.patches.iter().enumerate() {
         let Side { axis, high } = patch.window.side;
-        let (cells, offset) = (solver.blocks[patch.window.block].cells, grid.offsets()[patch.window.block]);
+        let (cells, offset) = (solver.blocks[patch.window.block].cells, offsets[patch.window.block]);
         let (s, deep) = (cells.stride[axis], cells.count[axis] > 1);
         let places: Vec<(usize, [f64; 3])> = if edges {
             patch.wide.iter().map(|&(at, x)| (offset + at, x)).collect()
@@ -266,10 +304,13 @@ impl StructuredCuda {
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         let (w, other) = (buffer(N * len)?, buffer(N * len)?);
         let fluxes = fluxes(stream, solver, &grid, constants, &area, [&w, &other])?;
-        let viscous = Viscous::new(stream, solver, &grid, constants, [&area, &volume], [&w, &other])?;
+        let eddies = EddiesCuda::new(stream, solver, &grid)?;
+        let viscosity = eddies.as_ref().map(|eddies| &eddies.viscosity);
+        let metrics = [&area, &volume];
+        let viscous = Viscous::new(stream, solver, &grid, constants, metrics, viscosity, [&w, &other])?;
         let faces = tables.faces.len() / 2;
         let mut counts = [u32::MAX; Count::Number as usize];
-        counts[Count::Limited as usize] = 0;
+        (counts[Count::Limited as usize], counts[Count::LimitedBeside as usize]) = (0, 0);
         let chunks = grid.chunks().len() / 2;
         let patches = solver.patches.iter().map(|p| (p.faces.len(), p.condition.kind.is_wall()));
         let walls = solver.patches.iter().filter(|p| p.condition.kind.is_wall());
@@ -298,6 +339,7 @@ impl StructuredCuda {
             method,
             fluxes,
             viscous,
+            eddies,
             sums: Sums::new(stream, N, chunks.min(PARTS), patches)?,
             counts: stream.upload(&counts)?,
             no_counts: stream.upload(&counts)?,
@@ -322,6 +364,9 @@ impl Device<StructuredSystem> for StructuredCuda {
                 *level = self.grid.upload(&states, N)?;
             }
         }
+        if let Some(eddies) = &mut self.eddies {
+            eddies.upload(&self.grid, host)?;
+        }
         Ok(())
     }
 
@@ -340,7 +385,7 @@ impl Device<StructuredSystem> for StructuredCuda {
                 self.grid.download(level, &mut states)?;
             }
         }
-        Ok(())
+        Ok(self.eddies.as_ref().map_or(Ok(()), |eddies| eddies.download(&self.grid, host))?)
     }
 
     /// As on meshes: a Newton-Krylov step that is rejected at once. Residuals adapt the back pressure of outlets.

@@ -15,6 +15,10 @@ time_steps(TimeSteps) {
         const double v = volume[cell.at];
         const double sound = pointwise::sound_speed(gas, state);
         double largest = 1e-300, smallest = 1e300;
+#if VISCOUS
+        pointwise::Array<double, 2> diffusing = {0, 0};
+        if (eddies) diffusing = setup->diffusing(pointwise::temperature(gas, state), eddies[cell.at]);
+#endif
 #pragma unroll
         for (int d = 0; d < 3; d++) {
             if (!(active >> d & 1)) continue;
@@ -23,7 +27,8 @@ time_steps(TimeSteps) {
             const Vec3 n = {0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), 0.5 * (low[2] + high[2])};
             double radius = fabs(state[1] * n[0] + state[2] * n[1] + state[3] * n[2]) + sound * sqrt(dot(n, n));
 #if VISCOUS
-            radius += 2.0 * pointwise::spectral_radius_viscous(gas, setup->transport(), state, n, v);
+            radius += 2.0 * (eddies ? pointwise::spectral_radius_viscous_of(gas, diffusing, state, n, v)
+                                    : pointwise::spectral_radius_viscous(gas, setup->transport(), state, n, v));
 #endif
             largest = pointwise::real_max(largest, radius), smallest = pointwise::real_min(smallest, radius);
         }

@@ -11,12 +11,19 @@ struct Setup {
     double kappa, limited, fix_acoustic, fix_convective;
     double viscosity, prandtl, law, sutherland;
     double implicit_dissipation, max_change;
+    double turbulent_prandtl;   // 0 where there is no turbulence model
     __device__ pointwise::Gas<double> gas() const { return {gamma}; }
     __device__ pointwise::Dissipation<double> dissipation() const { return {second, fourth, acoustic, convective}; }
     __device__ pointwise::RoeFix<double> fix() const { return {fix_acoustic, fix_convective, 1.0, 1.0}; }
     __device__ pointwise::Transport<double> transport() const {
         return {viscosity, prandtl, law != 0 ? pointwise::ViscosityLaw::Sutherland : pointwise::ViscosityLaw::Constant,
                 sutherland};
+    }
+    __device__ bool is_turbulent() const { return turbulent_prandtl > 0; }
+    // Viscosity and conductivity at a temperature under an eddy viscosity.
+    __device__ pointwise::Array<double, 2> diffusing(double t, double eddies) const {
+        const auto own = pointwise::molecular(gas(), transport(), t);
+        return is_turbulent() ? pointwise::with_eddies(gas(), own, eddies, turbulent_prandtl) : own;
     }
 };
 

@@ -30,12 +30,16 @@ typedef pointwise::Array<double, 4> Thermal;    // u, v, w, T
 // Planes whose areas are at hand or on their way; of states one more.
 #define TURNS 2
 #define STAGES 3
+// Under a turbulence model (TURBULENT) eddy viscosities follow the states of a plane; conductivity over viscosity takes
+// their place.
+#define HEAT PADDED(5 * PLACES)
+#define SLOT (HEAT + (TURBULENT ? PADDED(PLACES) : 0))
 // Shared memory, in numbers: T, u, v, w and viscosity (first the state) of three planes, their volumes; lower faces
 // along i, along j and along k of two; what cells left in two; a bit a plane for shut faces at the ends of i and of j,
 // low and high; barriers for two planes whose numbers came, and that all threads are done with.
 enum {
     STATE = 0,
-    VOLUME = STATE + STAGES * PADDED(5 * PLACES),
+    VOLUME = STATE + STAGES * SLOT,
     FACE_I = VOLUME + STAGES * PADDED(PLACES),
     FACE_J = FACE_I + TURNS * PADDED(3 * PLACES),
     FACE_K = FACE_J + TURNS * PADDED(3 * PLACES_J),
@@ -114,16 +118,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) viscous_fluxes(ViscousF
     // for it, or all threads copy.
     u64 *const full = (u64*)(memory + FULL), *const done = (u64*)(memory + DONE);
     auto fetch = [&](u32 n) {
-        const TensorMap* const map = maps + 4 * tile.block;
+        const TensorMap* const map = maps + (4 + TURBULENT) * tile.block;
         const u32 x = tile.i + 2 - BEFORE, y = tile.j + 1, z = tile.first + 1 + n, turn = n % TURNS;
         auto states = [&](u32 z, u32 slot) {
-            copy_box<5, ROWS + 2, WIDE, COPIERS>(memory + (STATE + slot * PADDED(5 * PLACES)), map, w, tile.b, pitch, 0,
+            copy_box<5, ROWS + 2, WIDE, COPIERS>(memory + (STATE + slot * SLOT), map, w, tile.b, pitch, 0,
                                                  x, y, z, full + turn);
             copy_box<1, ROWS + 2, WIDE, COPIERS>(memory + (VOLUME + slot * PADDED(PLACES)), map + 3, volume, tile.b,
                                                  pitch, 0, x, y, z, full + turn);
+#if TURBULENT
+            copy_box<1, ROWS + 2, WIDE, COPIERS>(memory + (STATE + slot * SLOT + HEAT), map + 4, eddies, tile.b, pitch,
+                                                 0, x, y, z, full + turn);
+#endif
         };
         fence_tensor_copies();
-        if (warp == ROWS) barrier_expect(full + turn, 8 * (12 * PLACES + 3 * PLACES_J + (n ? 0 : 6 * PLACES)));
+        if (warp == ROWS)
+            barrier_expect(full + turn,
+                           8 * ((12 + TURBULENT) * PLACES + 3 * PLACES_J + (n ? 0 : (6 + TURBULENT) * PLACES)));
         if (n == 0) states(z, 0);
         states(z + 1, (n + 1) % STAGES);
         copy_box<3, ROWS + 2, WIDE, COPIERS>(memory + (FACE_K + turn * PADDED(3 * PLACES)), map + 1, area, tile.b,
@@ -150,12 +160,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) viscous_fluxes(ViscousF
         const State state = {at[0], at[PLACES], at[2 * PLACES], at[3 * PLACES], at[4 * PLACES]};
         const Thermal t = pointwise::velocity_and_temperature(gas, state);
         mu = transport.scale * pointwise::viscosity(transport, t[3]);
+#if TURBULENT
+        const double heat = ratio * mu + eddy_ratio * at[HEAT];
+        mu += at[HEAT], at[HEAT] = pointwise::quotient(heat, mu);
+#endif
         at[0] = t[3], at[4 * PLACES] = mu;
         return t;
     };
+    // Conductivity over viscosity of a cell, and of two.
+    auto ratio_at = [&](const double* at) { return TURBULENT ? again(at + HEAT) : ratio; };
+    auto ratio_of = [&](const double* a, const double* b) {
+        if (!TURBULENT) return ratio;
+        const double mu_a = again(a + 4 * PLACES), mu_b = again(b + 4 * PLACES);
+        return pointwise::quotient(again(a + HEAT) * mu_a + again(b + HEAT) * mu_b, mu_a + mu_b);
+    };
     // The change across the face between two cells of these sums of viscosities and of volumes.
-    auto across = [&](double mu, double size, const Thermal& before, const Thermal& after, const Vec3& n) {
-        return pointwise::flux_viscous_across(ratio, pointwise::quotient(mu, size), before, after, n);
+    auto across = [&](double heat, double mu, double size, const Thermal& before, const Thermal& after, const Vec3& n) {
+        return pointwise::flux_viscous_across(heat, pointwise::quotient(mu, size), before, after, n);
     };
     u32 here = 0;       // where the plane's states are: n modulo STAGES
 
@@ -205,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) viscous_fluxes(ViscousF
         for (u32 n = 0;; n++, at += plane) {      // plane tile.first - 1 + n
             const u32 turn = n % TURNS, next = here + 1 == STAGES ? 0 : here + 1;
             barrier_wait(full + turn, n);
-            const double* const own = mine + (STATE + here * PADDED(5 * PLACES));
+            const double* const own = mine + (STATE + here * SLOT);
             const double* const size = mine + (VOLUME + here * PADDED(PLACES));
             const Thermal now = thermal_at(own);
             const Vec3 low_k = area_k;
@@ -214,10 +235,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) viscous_fluxes(ViscousF
             double sum[4];
             Thermal change_k;
             {
-                const Thermal after = put_cell(mine + (STATE + next * PADDED(5 * PLACES)), mu);
+                double* const above = mine + (STATE + next * SLOT);
+                const Thermal after = put_cell(above, mu);
                 const double own_mu = own[4 * PLACES], own_size = *size;
                 const Thermal flux =
-                    across(own_mu + mu, own_size + mine[VOLUME + next * PADDED(PLACES)], now, after, area_k);
+                    across(ratio_of(own, above), own_mu + mu, own_size + mine[VOLUME + next * PADDED(PLACES)], now,
+                           after, area_k);
                 change_k = active & 4 ? after - old : Thermal{0, 0, 0, 0};
                 old = now;
 #pragma unroll
@@ -235,7 +258,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) viscous_fluxes(ViscousF
             auto along = [&](const Thermal& a, const Thermal& b, const Vec3& sum_a, const Vec3& sum_b,
                              const Vec3& sum) -> Thermal {
 #if VISCOUS == 2
-                return pointwise::flux_viscous_along<double>(ratio, scale, now, {a, b}, {sum_a, sum_b}, sum);
+                return pointwise::flux_viscous_along<double>(ratio_at(own), scale, now, {a, b}, {sum_a, sum_b}, sum);
 #else
                 return {0, 0, 0, 0};
 #endif
@@ -295,8 +318,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) viscous_fluxes(ViscousF
                 if (n == last) return;
             }
             {
-                Thermal flux = across(again(own + 4 * PLACES) + own[4 * PLACES - 1], again(size) + size[-1],
-                                      thermal_again(own - 1), now, area_again(face_i, PLACES));
+                Thermal flux = across(ratio_of(own, own - 1), again(own + 4 * PLACES) + own[4 * PLACES - 1],
+                                      again(size) + size[-1], thermal_again(own - 1), now, area_again(face_i, PLACES));
                 const Thermal half = along(change_j, change_k, sum_j, sum_k, sum_i);
 #pragma unroll
                 for (int v = 0; v < 4; v++)
@@ -314,8 +337,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) viscous_fluxes(ViscousF
             }
             {
                 double *const up = left + (UP + (n & 1) * 4 * LEFT), *const down = left + (DOWN + (n & 1) * 4 * LEFT);
-                Thermal flux = across(again(own + 4 * PLACES) + own[4 * PLACES - WIDE], again(size) + size[-WIDE],
-                                      thermal_again(own - WIDE), now, area_again(face_j, PLACES_J));
+                Thermal flux = across(ratio_of(own, own - WIDE), again(own + 4 * PLACES) + own[4 * PLACES - WIDE],
+                                      again(size) + size[-WIDE], thermal_again(own - WIDE), now,
+                                      area_again(face_j, PLACES_J));
                 const Vec3 sum_i = area_again(face_i, PLACES) + area_again(face_i + 1, PLACES);
                 const Thermal change_i =
                     active & 1 ? thermal_again(own + 1) - thermal_again(own - 1) : Thermal{0, 0, 0, 0};
@@ -357,14 +381,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) viscous_fluxes(ViscousF
         for (u32 n = 0; n < last; n++) {
             const u32 turn = n % TURNS, next = here + 1 == STAGES ? 0 : here + 1;
             barrier_wait(full + turn, n);
-            const double* const own = mine + (STATE + here * PADDED(5 * PLACES));
+            const double* const own = mine + (STATE + here * SLOT);
             const double* const size = mine + (VOLUME + here * PADDED(PLACES));
             const double own_mu = mu;
             const Vec3 low_k = area_k;
             area_k = area_in(mine + (FACE_K + turn * PADDED(3 * PLACES)), PLACES);
             const Vec3 sum_k = low_k + area_k;
             Thermal after = now;
-            if (!idle) after = put_cell(mine + (STATE + next * PADDED(5 * PLACES)), mu);
+            if (!idle) after = put_cell(mine + (STATE + next * SLOT), mu);
             const Thermal change_k = active & 4 ? after - old : Thermal{0, 0, 0, 0};
             barrier_wait(done + n % 2, n);
             if (COPIERS == THREADS || warp == ROWS) fetch(n + 1);
@@ -380,13 +404,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) viscous_fluxes(ViscousF
                 const Vec3 sum_beside = area_in(face_beside, apart_beside) + area_in(face_beside + ahead, apart_beside);
                 const double scale = own_mu * pointwise::quotient(0.0625, *size);
                 half = pointwise::flux_viscous_along<double>(
-                    ratio, scale, now, {thermal_at(own + beside) - thermal_at(own - beside), change_k},
+                    ratio_at(own), scale, now, {thermal_at(own + beside) - thermal_at(own - beside), change_k},
                     {sum_beside, sum_k}, sum_out);
 #endif
                 if (upper) {
                     const double mean = pointwise::quotient(own[4 * PLACES - back] + own_mu, size[-back] + *size);
                     const Thermal flux =
-                        pointwise::flux_viscous_across(ratio, mean, thermal_at(own - back), now, n_out);
+                        pointwise::flux_viscous_across(ratio_of(own - back, own), mean, thermal_at(own - back), now,
+                                                       n_out);
                     double* const up = left + (UP + (n & 1) * 4 * LEFT);
 #pragma unroll
                     for (int v = 0; v < 4; v++) up[v * LEFT] = flux[v] + half[v];

@@ -3,37 +3,50 @@
 
 use super::super::StructuredSystem;
 use super::super::block::BlockState;
+use super::super::turbulence::GridTurbulence;
 use super::tiles::{TILE, Tiles};
 use super::{StructuredCuda, arguments, kernel};
 use crate::gas::{Gas, Transport, ViscosityLaw};
 use crate::grid::{ALIGNED, GridCuda};
+use crate::viscous::with_eddies;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read, Stream};
 
 /// Most rows of cells of a tile (`ROWS` of viscous.cu): with three warps more, as many as there are registers for.
-pub(super) const MOST_ROWS: usize = 12;
+const MOST_ROWS: usize = 12;
+/// The same with an eddy viscosity, which takes more of them.
+const MOST_TURBULENT: usize = 9;
 /// Cells of a row in shared memory before the tile's first (`BEFORE` of viscous.cu), and all: boxes begin at multiples of 32 bytes.
 const BEFORE: usize = ALIGNED;
 const WIDE: usize = TILE + 2 * BEFORE;
 
 /// Bytes of dynamic shared memory: the places that viscous.cu names.
-fn shared(rows: usize) -> usize {
+fn shared(rows: usize, turbulent: bool) -> usize {
     let boxes = |components: usize, rows: usize| (components * rows * WIDE).next_multiple_of(16);
-    let states = boxes(5, rows + 2) + boxes(1, rows + 2);
+    let states = boxes(5, rows + 2) + boxes(1, rows + 2) * (1 + usize::from(turbulent));
     let areas = 2 * boxes(3, rows + 2) + boxes(3, rows + 3);
     let left = 16 * (rows + 2) * (TILE + 2);
     8 * (3 * states + 2 * areas + left + 2 * (rows + TILE) + 4)
 }
 
-/// `pinched`: whether faces between cells have no area, which the kernel looks for only then.
-pub(super) fn source(constants: [u32; 2], rows: usize, pinched: bool) -> KernelSource {
+/// `pinched`: whether faces between cells have no area, which the kernel looks for only then; `turbulent`: whether there is an eddy viscosity.
+fn source(constants: [u32; 2], rows: usize, [pinched, turbulent]: [bool; 2]) -> KernelSource {
     let source = kernel("structured_viscous", include_str!("viscous.cu"), constants);
     let source = source
         .record::<arguments::ViscousFluxes>()
         .define("ROWS", rows)
         .define("BEFORE", BEFORE)
-        .define("SHARED", shared(rows));
-    source.define("PINCHED", u32::from(pinched))
+        .define("SHARED", shared(rows, turbulent));
+    source.define("PINCHED", u32::from(pinched)).define("TURBULENT", u32::from(turbulent))
+}
+
+fn most_rows(turbulent: bool) -> usize {
+    if turbulent { MOST_TURBULENT } else { MOST_ROWS }
+}
+
+/// With as many rows as there are at most.
+pub(super) fn largest_source(constants: [u32; 2], kinds: [bool; 2]) -> KernelSource {
+    source(constants, most_rows(kinds[1]), kinds)
 }
 
 /// Whether a face between cells may have no area: inside the block, or at an end that is not all boundary.
@@ -57,6 +70,8 @@ pub(super) struct Viscous {
     pub(super) tiles: Tiles,
     gas: Gas<f64>,
     transport: Transport<f64>,
+    /// Conductivity over viscosity of eddies; 0 without a model.
+    eddy_ratio: f64,
 }
 
 impl Viscous {
@@ -68,21 +83,28 @@ impl Viscous {
         grid: &GridCuda,
         constants: [u32; 2],
         [area, volume]: [&DeviceBuffer<f64>; 2],
+        eddies: Option<&DeviceBuffer<f64>>,
         states: [&DeviceBuffer<f64>; 2],
     ) -> Result<Option<Self>, GpuError> {
         let Some(transport) = solver.physics.transport else { return Ok(None) };
-        let pinched = solver.blocks.iter().any(pinched);
-        let (name, source) = (("viscous_fluxes", MOST_ROWS), |rows| source(constants, rows, pinched));
+        let kinds = [solver.blocks.iter().any(pinched), eddies.is_some()];
+        let shared = |rows| shared(rows, eddies.is_some());
+        let (name, source) = (("viscous_fluxes", most_rows(kinds[1])), |rows| source(constants, rows, kinds));
         let tiles = Tiles::new(stream, solver, grid, name, shared, source, states, |w, rows| {
             let of = |array, components, j| (array, components, [WIDE, j]);
-            vec![
+            let mut parts = vec![
                 of(w, [5, 5], rows + 2),
                 of(area, [9, 3], rows + 2),
                 of(area, [9, 3], rows + 3),
                 of(volume, [1, 1], rows + 2),
-            ]
+            ];
+            parts.extend(eddies.map(|eddies| of(eddies, [1, 1], rows + 2)));
+            parts
         })?;
-        Ok(Some(Self { tiles, gas: solver.physics.gas, transport }))
+        let gas = solver.physics.gas;
+        let of_eddies = |model: GridTurbulence| with_eddies(gas, &[0.0; 2], 1.0, model.prandtl)[1];
+        let eddy_ratio = solver.physics.turbulence.map_or(0.0, of_eddies);
+        Ok(Some(Self { tiles, gas, transport, eddy_ratio }))
     }
 }
 
@@ -105,11 +127,13 @@ impl StructuredCuda {
             w: (&self.w).into(),
             area: (&self.area).into(),
             volume: (&self.volume).into(),
+            eddies: self.eddy_viscosity().into(),
             gamma: v.gas.gamma,
             viscosity: v.transport.scale,
             prandtl: v.transport.prandtl,
             sutherland_law: u32::from(v.transport.law == ViscosityLaw::Sutherland),
             sutherland: v.transport.sutherland,
+            eddy_ratio: v.eddy_ratio,
             maps: v.tiles.boxes(),
             r: (&self.r).into(),
         };
@@ -126,7 +150,10 @@ mod tests {
     /// As `fluxes`.
     #[test]
     fn tiles_fit_shared_memory() {
-        let rows = |kib: usize| rows_that_fit(MOST_ROWS, shared, kib << 10);
-        assert_eq!([227, 163, 99].map(rows), [Some(12), Some(8), Some(4)]);
+        let rows = |turbulent| {
+            move |kib: usize| rows_that_fit(most_rows(turbulent), |rows| shared(rows, turbulent), kib << 10)
+        };
+        assert_eq!([227, 163, 99].map(rows(false)), [Some(12), Some(8), Some(4)]);
+        assert_eq!([227, 163, 99].map(rows(true)), [Some(9), Some(7), Some(3)]);
     }
 }

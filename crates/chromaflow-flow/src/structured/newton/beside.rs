@@ -17,12 +17,12 @@ use chromaflow_device::Team;
 use std::sync::Arc;
 
 /// The matrix of the model's unknowns on the rows of the flow's, and what factors it.
-pub(super) struct Beside {
+pub(in super::super) struct Beside {
     turbulence: GridTurbulence,
-    jacobian: Jacobian,
+    pub jacobian: Jacobian,
     linear: Option<LinearSolver>,
     /// V/dt of each row.
-    pseudo_time: Vec<f64>,
+    pub pseudo_time: Vec<f64>,
     /// What is preconditioned, in its own units.
     scaled: Vec<f64>,
 }
@@ -92,7 +92,7 @@ impl Beside {
     }
 
     /// z = M^-1 r in the units of a step.
-    pub fn precondition(&mut self, along: &Along, r: &[f64], z: &mut [f64]) {
+    pub(super) fn precondition(&mut self, along: &Along, r: &[f64], z: &mut [f64]) {
         // Where all units are alike, one factor afterwards will do.
         let whole = along.units.of[0][1];
         if self.turbulence.is_local() {

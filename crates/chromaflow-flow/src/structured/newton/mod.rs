@@ -39,7 +39,7 @@ pub(super) struct GridNewton {
     /// Made for the first step on the host: a device has its own.
     linear: Option<LinearSolver>,
     /// Of turbulent flow.
-    beside: Option<Beside>,
+    pub beside: Option<Beside>,
 }
 
 /// Levels of fill of the factors: on grids of one layer of cells they cost little.
@@ -88,7 +88,7 @@ impl GridNewton {
 const READY: &str = "steps on the host begin with making ready";
 
 /// The step's system; unknowns in the order of the matrix's rows.
-struct GridStep<'a> {
+pub(super) struct GridStep<'a> {
     system: &'a mut StructuredSystem,
     newton: &'a mut GridNewton,
     at: Moment,
@@ -233,19 +233,13 @@ impl NewtonStep for GridStep<'_> {
 }
 
 impl StructuredSystem {
-    /// Solves (V/dt + dR/dq) x = R by flexible GMRES, or in steps apart with the matrices of the flow and of the model; -x takes the place of the residual. The
-    /// relative residual that is left, or the number of a cell whose diagonal block cannot be inverted.
-    pub(super) fn solve_newton(
-        &mut self,
-        newton: &mut GridNewton,
-        at: &Moment,
-    ) -> Result<Option<f64>, usize> {
-        let share = Host::share(self).cloned();
-        let (team, gas) = (Arc::clone(&self.team), self.physics.gas);
+    /// Makes the matrices of a step at the present state. V/dt of each row.
+    pub(super) fn assemble_newton(&mut self, newton: &mut GridNewton, at: &Moment) -> Vec<f64> {
+        let team = Arc::clone(&self.team);
         for block in &mut self.blocks {
             residual::time_steps(&team, &self.physics, at.cfl, self.config.implicit.local_step, block);
         }
-        let GridNewton { rows, jacobian, linear, options, beside, .. } = newton;
+        let GridNewton { rows, jacobian, linear, beside, .. } = newton;
         let linear = linear.as_mut().expect(READY);
         let pseudo_time = rows.pseudo_times(&self.blocks);
         let mut diagonal = pseudo_time.clone();
@@ -257,6 +251,20 @@ impl StructuredSystem {
         if let Some(beside) = beside {
             beside.assemble(&team, &self.physics, rows, (&self.blocks, &self.patches), at);
         }
+        pseudo_time
+    }
+
+    /// Solves (V/dt + dR/dq) x = R by flexible GMRES, or in steps apart with the matrices of the flow and of the model; -x takes the place of the residual. The
+    /// relative residual that is left, or the number of a cell whose diagonal block cannot be inverted.
+    pub(super) fn solve_newton(
+        &mut self,
+        newton: &mut GridNewton,
+        at: &Moment,
+    ) -> Result<Option<f64>, usize> {
+        let team = Arc::clone(&self.team);
+        let pseudo_time = self.assemble_newton(newton, at);
+        let GridNewton { rows, jacobian, linear, options, beside, .. } = newton;
+        let linear = linear.as_mut().expect(READY);
         let mut b = vec![0.0; N * pseudo_time.len()];
         rows.each_residual(&team, &self.blocks, &mut b, |_, r, b| b.copy_from_slice(&r));
         if let (false, Some(beside)) = (at.together, &mut *beside) {
@@ -272,6 +280,32 @@ impl StructuredSystem {
             factored = beside.factor();
         }
         self.all_regular(factored.map_err(|row| rows.cell(row)))?;
+        let options = at.newton(options);
+        let (mut step, b) = self.step_from_here(newton, at, (pseudo_time, b));
+        let (mut x, share) = (vec![0.0; b.len()], step.share.clone());
+        let links = share.as_deref().map(|share| share as &dyn Links);
+        let left = newton::solve(&team, &mut step, &options, links, &b, &mut x);
+        for (block, state) in step.system.blocks.iter_mut().zip(step.states) {
+            block.w = state;
+        }
+        let (own, changes) = x.split_at(step.residual.len());
+        if let Some(along) = &step.along {
+            along.put_update(&step.newton.rows, changes, &mut step.system.blocks);
+        }
+        newton.rows.put_update(own, &mut self.blocks);
+        Ok(Some(left))
+    }
+
+    /// The system of a step from the present state with its residual `b` in the order of rows, and that residual as GMRES measures it.
+    pub(super) fn step_from_here<'a>(
+        &'a mut self,
+        newton: &'a mut GridNewton,
+        at: &Moment,
+        (pseudo_time, mut b): (Vec<f64>, Vec<f64>),
+    ) -> (GridStep<'a>, Vec<f64>) {
+        let share = Host::share(self).cloned();
+        let (team, gas) = (Arc::clone(&self.team), self.physics.gas);
+        let (rows, beside) = (&newton.rows, &newton.beside);
         let squares = |q: State| q.iter().map(|q| q * q).sum::<f64>();
         let states = rows.states(&self.blocks).map(|w| squares(conserved(gas, &w)));
         let size = match &share {
@@ -290,11 +324,8 @@ impl StructuredSystem {
         b.extend(along.iter().flat_map(Along::measured));
         // A flow and what is beside it are as large; of a model that has derivatives itself steps go by the flow.
         let size = if along.is_some() && !local { size * 2.0_f64.sqrt() } else { size };
-        let (mut x, options) = (vec![0.0; b.len()], at.newton(options));
         let states = self.blocks.iter().map(|block| block.w.clone()).collect();
-        let links = share.clone();
-        let links = links.as_deref().map(|share| share as &dyn Links);
-        let mut step = GridStep {
+        let step = GridStep {
             at: *at,
             states,
             residual,
@@ -306,15 +337,6 @@ impl StructuredSystem {
             system: self,
             newton,
         };
-        let left = newton::solve(&team, &mut step, &options, links, &b, &mut x);
-        for (block, state) in step.system.blocks.iter_mut().zip(step.states) {
-            block.w = state;
-        }
-        let (own, changes) = x.split_at(step.residual.len());
-        if let Some(along) = &step.along {
-            along.put_update(&step.newton.rows, changes, &mut step.system.blocks);
-        }
-        newton.rows.put_update(own, &mut self.blocks);
-        Ok(Some(left))
+        (step, b)
     }
 }

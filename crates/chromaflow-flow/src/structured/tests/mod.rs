@@ -3,7 +3,7 @@ mod methods;
 mod operators;
 mod over_ranks;
 mod sectors;
-mod turbulence;
+pub(super) mod turbulence;
 mod two_equations;
 
 use super::*;

@@ -220,7 +220,10 @@ pub(super) fn plate(cut: Option<usize>, model: TurbulenceModel) -> StructuredSol
     StructuredSolver::new(grid, config, team(1)).unwrap()
 }
 
-pub(super) fn plate_case(cut: Option<usize>, model: TurbulenceModel) -> (Grid, StructuredConfig) {
+pub(in crate::structured) fn plate_case(
+    cut: Option<usize>,
+    model: TurbulenceModel,
+) -> (Grid, StructuredConfig) {
     let mut grid = FlatPlate { cells: [8, 16, 24], height: 0.4, growth: 1.45 }.grid();
     if let Some(at) = cut {
         grid = grid.split(0, 0, at).unwrap();

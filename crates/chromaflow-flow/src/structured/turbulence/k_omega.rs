@@ -11,8 +11,7 @@ use crate::bc::{ConditionClass, condition_class};
 use crate::coupled::flux_entering;
 use crate::ranks::BlockExchange;
 use crate::real::Real;
-use crate::turbulence::cells::{k_omega_slope, k_resolving};
-use crate::turbulence::k_omega::KOmega;
+use crate::turbulence::k_omega::{KOmega, k_omega_slope, k_resolving};
 use chromaflow_device::Team;
 
 /// Terms of all cells, viscosities with those beyond boundaries and interfaces; the ghosts of the flow, of k and of omega are there.
@@ -165,7 +164,7 @@ impl TwoTerms<'_> {
     /// See [`Links::slope`](super::Links::slope).
     pub fn slope(&self, number: usize) -> [[f64; MOST]; MOST] {
         let [_, _, by @ ..] = self.sources(number);
-        k_omega_slope(by)
+        k_omega_slope(&by)
     }
 
     /// See [`Links::resolving`](super::Links::resolving): k grows no faster than its source alone makes it.

@@ -48,8 +48,8 @@ use super::residual::Physics;
 use crate::coupled::{rate_of_carried, rate_slope_of_carried};
 use crate::march::Bdf;
 use crate::ranks::BlockExchange;
-pub(super) use crate::turbulence::cells::GridTurbulence;
-use crate::turbulence::cells::{MOST, Model};
+use crate::turbulence::cells::MOST;
+pub(super) use crate::turbulence::cells::{GridTurbulence, Model};
 use chromaflow_device::Team;
 use std::ops::Range;
 
@@ -57,7 +57,7 @@ use std::ops::Range;
 const KAPPA: f64 = 1.0 / 3.0;
 
 /// Weight of the extrapolation of advection of second order.
-fn kappa(physics: &Physics) -> f64 {
+pub(super) fn kappa(physics: &Physics) -> f64 {
     if let Scheme::Roe { kappa, .. } = physics.scheme { kappa } else { KAPPA }
 }
 

@@ -375,3 +375,46 @@ pub fn k_omega_kept<T: Real>(value: T, change: T) -> T {
     let (new, least) = (value - change, T::c(LEAST_LEFT) * value);
     T::select(new.lt(least), least, new)
 }
+
+/// Of a cell at this distance from walls, production multiplied by `share`: eddy viscosity, what k and omega diffuse by, sources and their derivatives as
+/// [`k_omega_sources`] has them; then the derivatives of the eddy viscosity by k and omega with F2 and the strain as they are. `gas` is density and viscosity,
+/// `turbulence` k and omega, `gradients` d(u, v, w, k, omega)_i / dx_k.
+#[inline(always)]
+pub fn k_omega_terms<T: Real>(
+    model: KOmega<T>,
+    gas: &[T; 2],
+    distance: T,
+    share: T,
+    turbulence: &[T; 2],
+    gradients: &[[T; 3]; 5],
+) -> [T; 10] {
+    let [u, v, s, of_k, of_omega] = *gradients;
+    let slopes = [of_k, of_omega];
+    let [f1, f2] = k_omega_blending(model, gas, distance, turbulence, &slopes);
+    let velocity = [u, v, s];
+    let rates = deformation(&velocity);
+    let rate = k_omega_rate(model, f2, turbulence[1], &rates);
+    let diffusing = k_omega_diffusing(model, f1, rate[0], gas, turbulence);
+    let rates = producing(&rates, share);
+    let [k, omega, k_by_k, k_by_omega, omega_by] =
+        k_omega_sources(model, f1, &rate, gas[0], turbulence, &rates, &slopes, T::c(1.0));
+    let eddy = gas[0] * turbulence[0] / rate[0];
+    let by_k = gas[0] / rate[0];
+    let by_omega = T::c(-1.0) * eddy / rate[0] * rate[1];
+    [eddy, diffusing[0], diffusing[1], k, omega, k_by_k, k_by_omega, omega_by, by_k, by_omega]
+}
+
+/// The derivatives of what k's and omega's sources take, `[residual][unknown]`, where they add to the diagonal or leave the matrix triangular; `by` those of the
+/// sources: of k by k and by omega, of omega by omega.
+#[inline(always)]
+pub fn k_omega_slope<T: Real>(by: &[T; 3]) -> [[T; 2]; 2] {
+    let zero = T::c(0.0);
+    [[-by[0], -by[1]], [zero, (-by[2]).max(zero)]]
+}
+
+/// What V/dt of k has at least over the volume: twice the rate at which k grows, `rate` by its residual, where it does, and no faster than its source alone makes
+/// it, `by_source`. Over longer steps what should grow would change its sign.
+#[inline(always)]
+pub fn k_resolving<T: Real>(rate: T, by_source: T) -> T {
+    T::c(2.0) * rate.min(by_source).max(T::c(0.0))
+}

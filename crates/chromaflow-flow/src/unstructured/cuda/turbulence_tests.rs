@@ -327,7 +327,8 @@ fn cuda_newton_krylov_steps_of_turbulent_flow_are_the_cpus() {
     newton_steps_agree(&gpu, &config, 6);
     // Vorticity of the thinnest layers needs more digits of the state than nine orders give it.
     config.time = Time::Steady(Steady { iterations: 150, orders: 11.0 });
-    config.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov { tolerance: 0.05, directions: 30 });
+    // By chance systems solved to 0.05 of their residual lead into a cycle of two steps here, or not where the Reynolds number changes by 1e-13.
+    config.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov::default());
     config.implicit.cfl = Cfl { start: 5.0, min: 0.01, max: 1e6, growth: 2.0, adaptive: true };
     let [mut here, mut there] = [(); 2].map(|()| solver_on(&plate(), &config));
     there.use_gpu(&gpu).unwrap();
@@ -340,7 +341,6 @@ fn cuda_newton_krylov_steps_of_turbulent_flow_are_the_cpus() {
         assert_eq!(outcome, Outcome::Converged, "iteration, orders, CFL {last:?}");
         last.0
     });
-    // On the CPU alone a Reynolds number changed by 1e-14 takes 68, 85 or 92.
     let [here_took, there_took] = iterations;
     assert!(2 * here_took > there_took && 2 * there_took > here_took, "{iterations:?}");
     there.sync().unwrap();

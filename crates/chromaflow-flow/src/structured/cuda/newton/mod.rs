@@ -1,25 +1,29 @@
 #![allow(unsafe_code)]
 //! Newton-Krylov steps on a GPU. Twins: structured/newton/mod.rs, structured/newton/matrix.rs.
 
+mod beside;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use super::super::StructuredSystem;
 use super::super::newton::{GridNewton, GridRows, Place};
-use super::arguments::{Assemble, PutUpdate, SetBeside, Slopes, TakeBase};
+use super::arguments::{Assemble, PutUpdate, SetBeside, Slopes, TakeBase, Weigh};
 use super::setup::face_numbers;
+use super::turbulence::Rows;
 use super::{Method, StructuredCuda, kernel};
 use crate::config::NewtonKrylov;
 use crate::equations::perfect_gas::{N, NN};
 use crate::gpu::{blocks, optional};
 use crate::jacobian::cuda::Target;
 use crate::march::linear::LinearCuda;
+use crate::march::newton::LEAST_SHARE;
 use crate::march::newton::cuda::{self, NewtonStepCuda};
 use crate::march::{FlowError, Moment};
+use beside::BesideCuda;
 use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
 use chromaflow::gpu::{GpuError, Storage, Vectors};
 use chromaflow::krylov::KrylovCuda;
-use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream, Write};
+use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, KernelSource, Stream, Write};
 use chromaflow_device::{kernel_arguments, kernel_entries};
 
 /// Rows that a thread block assembles (`ROWS` of newton.cu), and the sides of a cell.
@@ -37,12 +41,12 @@ const AT_HAND: &str = "only steps take it, and give it back";
 /// The kernels of newton.cu, for blocks assembled as `storage`; viscous flow has the same matrix with all terms as with some.
 pub(super) fn source([_, viscous]: [u32; 2], storage: Storage) -> KernelSource {
     kernel("structured_newton", include_str!("newton.cu"), [0, viscous.min(1)])
-        .records::<(TakeBase, SetBeside, Slopes, PutUpdate, Assemble)>()
+        .records::<(TakeBase, SetBeside, Slopes, Weigh, PutUpdate, Assemble)>()
         .define("STORED", storage.assembled().bytes())
 }
 
 kernel_entries! {
-    struct Kernels { take_base, set_beside, slopes, put_update, assemble }
+    struct Kernels { take_base, set_beside, slopes, weigh, put_update, assemble }
 }
 
 /// Where the rows of the matrix lie on the grid, and what is beyond their sides.
@@ -96,6 +100,40 @@ impl Table {
     }
 }
 
+impl Table {
+    fn rows(&self) -> Rows<'_> {
+        let Self { places, row_of, row_ptr, links, .. } = self;
+        Rows { places, row_of, row_ptr, links }
+    }
+
+    /// The number of the cell at whose row a matrix cannot be inverted.
+    fn cell(&self, linear: &LinearCuda) -> usize {
+        self.numbers[linear.singular().unwrap_or_default()] as usize
+    }
+
+    /// Residuals of the flow over V/dt, or back.
+    fn weigh(
+        &self,
+        kernels: &Kernels,
+        flow: &StructuredCuda,
+        back: bool,
+        from: &DeviceSlice<'_, f64>,
+        to: &DeviceSlice<'_, f64>,
+    ) -> Result<(), GpuError> {
+        assert!(from.len() == N * self.rows && to.len() == from.len());
+        // SAFETY: a row of five values for each cell.
+        Ok(unsafe {
+            flow.grid
+                .launch(&kernels.weigh)
+                .record(&kernel_arguments! { Weigh {
+                    over: flow.grid.chunk_records(), row_of: &self.row_of, tau: &flow.tau,
+                    back: u32::from(back), from, to,
+                } })
+                .enqueue(&flow.stream)
+        }?)
+    }
+}
+
 /// What is beyond a side of a row, with the numbers of the boundary's faces.
 fn link(
     solver: &StructuredSystem,
@@ -121,7 +159,7 @@ pub(super) struct NewtonCuda {
     options: NewtonKrylov,
     kernels: Kernels,
     table: Table,
-    linear: LinearCuda,
+    pub(super) linear: LinearCuda,
     krylov: KrylovCuda,
     vectors: Vectors,
     /// Partial sums of inner products.
@@ -129,6 +167,9 @@ pub(super) struct NewtonCuda {
     /// The residual where the derivative is taken, and the update.
     b: DeviceBuffer<f64>,
     x: DeviceBuffer<f64>,
+    /// A turbulence model's part, and the flow's residual alone; none and empty without a model.
+    pub(super) beside: Option<BesideCuda>,
+    base: DeviceBuffer<f64>,
 }
 
 impl NewtonCuda {
@@ -148,23 +189,30 @@ impl NewtonCuda {
         let n = N * rows.places.len();
         let (pattern, batches) = (jacobian.pattern(), &rows.batches);
         // What is largest comes first: a device that is too small says so at once.
-        let linear = LinearCuda::preconditioner(stream, pattern, N, batches, implicit, false, None)?;
+        let apart = solver.physics.turbulence.is_some_and(|model| model.is_local());
+        let new = if apart { LinearCuda::new } else { LinearCuda::preconditioner };
+        let linear = new(stream, pattern, N, batches, implicit, false, None)?;
         let vectors = Vectors::new(stream, Storage::F64)?;
+        let beside = solver.physics.turbulence.as_ref();
+        let beside = beside.map(|model| BesideCuda::new(stream, newton, model)).transpose()?;
+        let all = n + beside.as_ref().map_or(0, BesideCuda::len);
         Ok(Self {
             options: *options,
             kernels: Kernels::of(&stream.gpu().module(&source)?)?,
             table: Table::new(stream, solver, rows, offsets)?,
             linear,
             krylov: KrylovCuda::new(stream)?,
-            sums: DeviceBuffer::zeroed(stream, vectors.partials() + 1)?,
+            sums: DeviceBuffer::zeroed(stream, vectors.partials() + 2)?,
             vectors,
-            b: DeviceBuffer::zeroed(stream, n)?,
-            x: DeviceBuffer::zeroed(stream, n)?,
+            b: DeviceBuffer::zeroed(stream, all)?,
+            x: DeviceBuffer::zeroed(stream, all)?,
+            base: DeviceBuffer::zeroed(stream, if beside.is_some() { n } else { 0 })?,
+            beside,
         })
     }
 
-    /// Writes V/dt + dR/dq of the first-order scheme at the present state.
-    pub(super) fn assemble(&mut self, flow: &StructuredCuda) -> Result<(), GpuError> {
+    /// Writes V/dt + dR/dq of the first-order scheme at the present state; `shift` is what physical time adds to V/dt, over V.
+    pub(super) fn assemble(&mut self, flow: &StructuredCuda, shift: f64) -> Result<(), GpuError> {
         let Target::Rows(jacobian, _) = self.linear.target(false)? else {
             unreachable!("factors are made of blocks in the order of the pattern")
         };
@@ -177,11 +225,19 @@ impl NewtonCuda {
                     rows: t.rows as u32, total: flow.total(), blocks: flow.grid.records(), places: &t.places,
                     row_ptr: &t.row_ptr, links: &t.links, turns: optional(&t.turns), matrices: &t.matrices,
                     faces: flow.face_count() as u64, jacobians: &flow.jacobians, w: &flow.w, area: &flow.area,
-                    volume: &flow.volume, tau: &flow.tau, setup: &flow.setup, off: Write::at(off),
-                    diag: &jacobian.diag,
+                    volume: &flow.volume, eddies: flow.eddy_viscosity(), tau: &flow.tau, shift,
+                    setup: &flow.setup, off: Write::at(off), diag: &jacobian.diag,
                 } })
                 .enqueue(&flow.stream)
         }?)
+    }
+
+    /// The same and the turbulence model's, if there is one: the flow's then has the change in time.
+    pub(super) fn assemble_all(&mut self, flow: &StructuredCuda, at: &Moment) -> Result<(), GpuError> {
+        let shift = at.bdf.filter(|_| self.beside.is_some()).map_or(0.0, |bdf| bdf.factors()[0]);
+        self.assemble(flow, shift)?;
+        let rows = self.table.rows();
+        self.beside.as_mut().map_or(Ok(()), |beside| beside.assemble(flow, &rows, at))
     }
 
     /// Solves (V/dt + dR/dq) x = R; -x takes the place of the residual. The relative residual that is left, or the number of a cell
@@ -189,23 +245,72 @@ impl NewtonCuda {
     fn solve(&mut self, flow: &mut StructuredCuda, at: &Moment) -> Result<Result<f64, usize>, GpuError> {
         flow.time_steps(at.cfl, 0.0)?;
         flow.boundary_jacobians()?;
-        self.assemble(flow)?;
-        if !self.linear.factor()? {
-            let row = self.linear.singular().unwrap_or_default();
-            return Ok(Err(self.table.numbers[row] as usize));
+        self.assemble_all(flow, at)?;
+        if self.beside.is_some() && !at.together {
+            return self.solve_apart(flow);
+        }
+        for linear in [Some(&mut self.linear), self.beside.as_mut().map(|beside| &mut beside.linear)] {
+            if let Some(linear) = linear
+                && !linear.factor()?
+            {
+                return Ok(Err(self.table.cell(linear)));
+            }
         }
         let left = self.iterate(flow, at)?;
+        self.put_update(flow, &self.x)?;
+        if let Some(beside) = &self.beside {
+            let own = self.x.part(self.base.len()..self.x.len());
+            beside.put_update(flow, &self.table.rows(), &own)?;
+        }
+        Ok(Ok(left))
+    }
+
+    fn put_update(&self, flow: &StructuredCuda, x: &DeviceBuffer<f64>) -> Result<(), GpuError> {
         // SAFETY: a row for each cell.
-        unsafe {
+        Ok(unsafe {
             flow.grid
                 .launch(&self.kernels.put_update)
                 .record(&kernel_arguments! { PutUpdate {
-                    over: flow.grid.chunk_records(), total: flow.total(), row_of: &self.table.row_of,
-                    x: &self.x, r: &flow.r,
+                    over: flow.grid.chunk_records(), total: flow.total(), row_of: &self.table.row_of, x,
+                    r: &flow.r,
                 } })
-                .enqueue(&flow.stream)?;
+                .enqueue(&flow.stream)
+        }?)
+    }
+
+    /// The flow and the model each by itself, with its own matrix.
+    fn solve_apart(&mut self, flow: &mut StructuredCuda) -> Result<Result<f64, usize>, GpuError> {
+        let Some(mut beside) = self.beside.take() else { unreachable!("no flow is apart from nothing") };
+        self.take_base(flow, &self.base, &beside.z)?;
+        let left = self.linear.solve(&self.base, &mut beside.r, false)?;
+        let mut solved = left.ok_or_else(|| self.table.cell(&self.linear));
+        if solved.is_ok() {
+            self.put_update(flow, &beside.r)?;
+            if !beside.solve(flow, &self.table.rows())? {
+                solved = Err(self.table.cell(&beside.linear));
+            }
         }
-        Ok(Ok(left))
+        self.beside = Some(beside);
+        Ok(solved)
+    }
+
+    /// Takes the flow's residual and conserved state in the order of rows.
+    fn take_base(
+        &self,
+        flow: &StructuredCuda,
+        base: &DeviceBuffer<f64>,
+        q: &DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        // SAFETY: a row for each cell.
+        Ok(unsafe {
+            flow.grid
+                .launch(&self.kernels.take_base)
+                .record(&kernel_arguments! { TakeBase {
+                    over: flow.grid.chunk_records(), total: flow.total(), row_of: &self.table.row_of,
+                    w: &flow.w, r: &flow.r, setup: &flow.setup, base, q,
+                } })
+                .enqueue(&flow.stream)
+        }?)
     }
 
     /// GMRES around the factors at hand.
@@ -218,41 +323,63 @@ impl NewtonCuda {
     }
 
     /// Lets `work` take derivatives at the present state, which comes back as it was.
-    fn at_base<T>(
+    pub(super) fn at_base<T>(
         &mut self,
         flow: &mut StructuredCuda,
         at: &Moment,
         work: impl FnOnce(&mut GridStep<'_>, &mut KrylovCuda, &mut DeviceBuffer<f64>) -> Result<T, GpuError>,
     ) -> Result<T, GpuError> {
-        let Self { kernels, table, linear, krylov, vectors, sums, b, x, .. } = self;
-        // SAFETY: a row for each cell.
-        unsafe {
-            flow.grid
-                .launch(&kernels.take_base)
-                .record(&kernel_arguments! { TakeBase {
-                    over: flow.grid.chunk_records(), total: flow.total(), row_of: &table.row_of, w: &flow.w,
-                    r: &flow.r, setup: &flow.setup, base: &*b, q: &*x,
-                } })
-                .enqueue(&flow.stream)?;
+        match &self.beside {
+            None => self.take_base(flow, &self.b, &self.x)?,
+            Some(beside) => self.take_base(flow, &self.base, &beside.z)?,
         }
-        let size = vectors.dot(x, x, sums)?.sqrt();
+        let Self { kernels, table, linear, krylov, vectors, sums, b, x, beside, base, .. } = self;
+        let directed = beside.is_some() && BesideCuda::is_directed(flow);
+        let size = if let Some(beside) = beside {
+            beside.r.copy_from(&base.slice())?;
+            if directed {
+                table.weigh(kernels, flow, false, &beside.r.slice(), &beside.r.slice())?;
+            }
+            let squares = vectors.dots([(&beside.z, &beside.z), (&beside.r, &beside.r)], sums)?;
+            let [size, norm] = squares.map(f64::sqrt);
+            beside.set_base(flow, &table.rows(), (size, norm), sums)?;
+            let n = base.len();
+            vectors.axpby_part(1.0, &beside.r.slice(), 0.0, (b, 0..n))?;
+            beside.residual_into(&flow.stream, &b.part(n..b.len()))?;
+            // A flow and what is beside it are as large; of a model that has derivatives itself steps go by the flow.
+            if directed { size } else { size * 2.0_f64.sqrt() }
+        } else {
+            vectors.dot(x, x, sums)?.sqrt()
+        };
         flow.other.copy_from(&flow.w.slice())?;
-        let mut step = GridStep { kernels, table, linear, vectors, sums, b, flow, at: *at, size };
+        let (b, base) = if beside.is_some() { (&*b, &*base) } else { (&*b, &*b) };
+        let beside = beside.as_mut();
+        let at = *at;
+        let mut step =
+            GridStep { kernels, table, linear, vectors, sums, b, base, beside, directed, flow, at, size };
         let done = work(&mut step, krylov, x)?;
-        let GridStep { flow, .. } = step;
+        let GridStep { flow, beside, .. } = step;
         flow.w.copy_from(&flow.other.slice())?;
+        if let Some(beside) = beside {
+            beside.return_to_base(flow, &table.rows())?;
+        }
         Ok(done)
     }
 }
 
-/// The step's system, its state in `other` of the flow, states beside it in `w`.
-struct GridStep<'a> {
+/// The step's system, its state in `other` of the flow, states beside it in `w`; unknowns of a model follow the flow's.
+pub(super) struct GridStep<'a> {
     kernels: &'a Kernels,
     table: &'a Table,
     linear: &'a mut LinearCuda,
     vectors: &'a Vectors,
     sums: &'a mut DeviceBuffer<f64>,
     b: &'a DeviceBuffer<f64>,
+    /// The flow's residual where the derivative is taken.
+    base: &'a DeviceBuffer<f64>,
+    beside: Option<&'a mut BesideCuda>,
+    /// Whether the model has derivatives itself; residuals of the flow are then measured by V/dt.
+    directed: bool,
     flow: &'a mut StructuredCuda,
     at: Moment,
     /// |q|
@@ -265,7 +392,11 @@ impl NewtonStepCuda for GridStep<'_> {
     }
 
     fn length(&mut self, v: &DeviceBuffer<f64>) -> Result<f64, GpuError> {
-        Ok(self.vectors.dot(v, v, self.sums)?.sqrt())
+        let whole = self.vectors.dot(v, v, self.sums)?.sqrt();
+        let Some(beside) = self.beside.as_mut().filter(|_| self.directed) else { return Ok(whole) };
+        beside.r.copy_from(&v.part(0..self.base.len()))?;
+        let of_flow = self.vectors.dot(&beside.r, &beside.r, self.sums)?.sqrt();
+        Ok(of_flow.max(LEAST_SHARE * whole))
     }
 
     fn differentiate(
@@ -274,9 +405,9 @@ impl NewtonStepCuda for GridStep<'_> {
         v: &DeviceBuffer<f64>,
         y: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
-        let Self { kernels, table, b, flow, at, .. } = self;
-        let n = N * table.rows;
-        assert!(v.len() == n && y.len() == n);
+        let Self { kernels, table, base, beside, directed, flow, at, .. } = self;
+        let (n, all) = (N * table.rows, v.len());
+        assert!(all == n + beside.as_ref().map_or(0, |beside| beside.len()) && y.len() == all);
         let (total, row_of) = (flow.total(), &table.row_of);
         // SAFETY: a row for each cell; five values a row.
         unsafe {
@@ -288,21 +419,48 @@ impl NewtonStepCuda for GridStep<'_> {
                 } })
                 .enqueue(&flow.stream)?;
         }
-        flow.compute_residual(at.bdf)?;
+        let (rows, own, rest) = (table.rows(), v.part(0..n), v.part(n..all));
+        match beside {
+            Some(beside) if *directed => {
+                beside.direct(flow, &rows, h, (&own, &rest))?;
+                flow.compute_derivative(at.bdf)?;
+            }
+            _ => {
+                if let Some(beside) = beside {
+                    beside.put(flow, &rows, h, &rest)?;
+                }
+                flow.compute_residual(at.bdf)?;
+            }
+        }
         // SAFETY: as above.
-        Ok(unsafe {
+        unsafe {
             flow.grid
                 .launch(&kernels.slopes)
                 .record(&kernel_arguments! { Slopes {
-                    over: flow.grid.chunk_records(), total, row_of, r: &flow.r, base: *b, tau: &flow.tau, v,
+                    over: flow.grid.chunk_records(), total, row_of, r: &flow.r, base: *base, tau: &flow.tau, v,
                     inverse: 1.0 / h, y: &*y,
                 } })
-                .enqueue(&flow.stream)
-        }?)
+                .enqueue(&flow.stream)?;
+        }
+        let Some(beside) = beside else { return Ok(()) };
+        let vectors = (&rest, &y.part(n..all));
+        if !*directed {
+            return beside.differentiate(flow, &rows, h, vectors);
+        }
+        table.weigh(kernels, flow, false, &y.part(0..n), &y.part(0..n))?;
+        beside.derivative(flow, &rows, vectors)
     }
 
     fn precondition(&mut self, r: &DeviceBuffer<f64>, z: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
-        self.linear.precondition(r, z)
+        let Some(beside) = &mut self.beside else { return self.linear.precondition(r, z) };
+        let (n, all) = (self.base.len(), r.len());
+        beside.r.copy_from(&r.part(0..n))?;
+        if self.directed {
+            self.table.weigh(self.kernels, self.flow, true, &beside.r.slice(), &beside.r.slice())?;
+        }
+        self.linear.precondition(&beside.r, &mut beside.z)?;
+        self.vectors.axpby_part(1.0, &beside.z.slice(), 0.0, (z, 0..n))?;
+        beside.precondition(&self.flow.stream, (&r.part(n..all), &z.part(n..all)))
     }
 }
 

@@ -47,6 +47,17 @@ slopes(Slopes) {
         y[row + c] = (r[c * total + cell.at] - base[row + c]) * inverse + pseudo_time * v[row + c];
 }
 
+// Residuals over V/dt, or back, a thread a row.
+extern "C" __global__ void __launch_bounds__(CHUNK)
+weigh(Weigh) {
+    const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
+    if (!cell.inside) return;
+    const double weight = back ? 1.0 / tau[cell.at] : tau[cell.at];
+    const u64 row = (u64)row_of[cell.number] * 5;
+#pragma unroll
+    for (int c = 0; c < 5; c++) to[row + c] = from[row + c] * weight;
+}
+
 // -x in the place of the residual.
 extern "C" __global__ void __launch_bounds__(CHUNK)
 put_update(PutUpdate) {
@@ -59,7 +70,7 @@ put_update(PutUpdate) {
 
 // The derivatives of the flux out through a face by the cell's own state and by the one beyond.
 __device__ __forceinline__ void face_blocks(const Setup& setup, const State& here, const State& there, const Vec3& n,
-                                            double size, Block& own, Block& other) {
+                                            double size, double eddies, Block& own, Block& other) {
     const pointwise::Gas<double> gas = setup.gas();
     pointwise::RoeFix<double> fix = setup.fix();
     fix.acoustic = pointwise::real_max(fix.acoustic, 0.1), fix.convective = pointwise::real_max(fix.convective, 0.1);
@@ -67,7 +78,7 @@ __device__ __forceinline__ void face_blocks(const Setup& setup, const State& her
     // Viscous terms first: the other way about blocks do not fit the registers.
 #if VISCOUS
     const auto middle = pointwise::mean_velocity_and_temperature(gas, here, there);
-    const auto diffusing = pointwise::molecular(gas, setup.transport(), middle[3]);
+    const auto diffusing = setup.diffusing(middle[3], eddies);
     const Vec3 weight = {n[0] / size, n[1] / size, n[2] / size};
     const auto viscous = pointwise::thin_layer_blocks(gas, diffusing, middle, here, there, weight, n);
 #pragma unroll
@@ -116,7 +127,7 @@ assemble(Assemble) {
         const uint2 place = places[row];
         const u64 at = place.x;
         if (side == 0) {
-            const double pseudo_time = 1.0 / tau[at];
+            const double pseudo_time = 1.0 / tau[at] + shift * volume[at];
 #pragma unroll
             for (int e = 0; e < 25; e++) sums[e][lane] = e % 6 == 0 ? pseudo_time : 0.0;
         }
@@ -131,7 +142,8 @@ assemble(Assemble) {
             Vec3 n = area_at(area + 3 * axis * total, total, high ? beyond : at);
             if (!high) n = {-n[0], -n[1], -n[2]};
             const double size = VISCOUS ? 0.5 * (volume[at] + volume[beyond]) : 0.0;
-            face_blocks(*setup, state_at(w, total, at), state_at(w, total, beyond), n, size, own, other);
+            const double mean = eddies ? 0.5 * (eddies[at] + eddies[beyond]) : 0.0;
+            face_blocks(*setup, state_at(w, total, at), state_at(w, total, beyond), n, size, mean, own, other);
             const u32 turn = turns ? turns[(u64)side * rows + row] : 0;
             if (turn) turn_columns(other, matrices + 9 * (u64)(turn - 1));
         }

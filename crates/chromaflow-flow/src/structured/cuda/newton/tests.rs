@@ -17,7 +17,7 @@ use chromaflow::{Jacobian, OffDiagonal, Outcome, Policy};
 use chromaflow_device::Team;
 use std::sync::Arc;
 
-type Conditions = fn(&str) -> Boundary;
+pub(in super::super) type Conditions = fn(&str) -> Boundary;
 
 /// Two blocks of a wavy box, one of them in other axes.
 fn two_blocks() -> Grid {
@@ -32,7 +32,7 @@ fn loop_of(cells: usize) -> Grid {
 }
 
 /// Every boundary condition, side and kind of neighbor: two sides that see the same cell, or their own, turned ones, faces without area.
-fn grids() -> Vec<(&'static str, Grid, Conditions)> {
+pub(in super::super) fn grids() -> Vec<(&'static str, Grid, Conditions)> {
     vec![
         ("in a tunnel", two_blocks(), in_tunnel),
         ("between walls", two_blocks(), between_walls),
@@ -47,12 +47,21 @@ fn grids() -> Vec<(&'static str, Grid, Conditions)> {
     ]
 }
 
-fn of(equations: Equations, grid: &Grid, conditions: Conditions, scheme: Scheme) -> StructuredConfig {
+pub(in super::super) fn of(
+    equations: Equations,
+    grid: &Grid,
+    conditions: Conditions,
+    scheme: Scheme,
+) -> StructuredConfig {
     by_newton(StructuredConfig { equations, ..config(grid, conditions, scheme) })
 }
 
 /// A solver on the device with the state of one here, whose residual and time steps it has.
-fn on_device(gpu: &chromaflow_device::cuda::Gpu, host: &StructuredSystem, cfl: f64) -> StructuredCuda {
+pub(in super::super) fn on_device(
+    gpu: &chromaflow_device::cuda::Gpu,
+    host: &StructuredSystem,
+    cfl: f64,
+) -> StructuredCuda {
     let mut device = StructuredCuda::new(&gpu.stream().unwrap(), host).unwrap();
     device.upload(host).unwrap();
     device.compute_residual(None).unwrap();
@@ -61,7 +70,7 @@ fn on_device(gpu: &chromaflow_device::cuda::Gpu, host: &StructuredSystem, cfl: f
     device
 }
 
-fn entries(jacobian: &Jacobian) -> Vec<f64> {
+pub(in super::super) fn entries(jacobian: &Jacobian) -> Vec<f64> {
     match &jacobian.off {
         OffDiagonal::F64(off) => off.to_vec(),
         OffDiagonal::F32(off) => off.iter().map(|&v| f64::from(v)).collect(),
@@ -97,7 +106,7 @@ fn cuda_matrix_of_small_grids_is_the_hosts() {
             let mut device = on_device(&gpu, host, cfl);
             let (diag, off) = device
                 .with_newton(|newton, flow| {
-                    newton.assemble(flow).unwrap();
+                    newton.assemble(flow, 0.0).unwrap();
                     let Target::Rows(there, _) = newton.linear.target(false).unwrap() else { unreachable!() };
                     let off = match &there.off {
                         chromaflow::gpu::DeviceOff::F64(off) => off.download().unwrap(),

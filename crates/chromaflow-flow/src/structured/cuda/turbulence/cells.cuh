@@ -1,0 +1,73 @@
+// Cells of structured grids under a turbulence model: what its kernels share. Behind structured.cuh, before the model.
+//
+// Constant: NB unknowns a cell, 1 nut or 2 k and omega. Arrays have `total` entries a component as the flow's; `aux` is
+// nu of the one model, what k and omega diffuse by of the other.
+
+// Numbers of the model, in the order of `numbers` in mod.rs.
+struct Model {
+    double inflow[2];
+    double variant, kappa, second_order, full, rotating, ambient_k, ambient_omega;
+};
+// What is beyond a side of a cell; the boundary's as `kind` in mod.rs.
+#define INSIDE 0
+#define OPEN 1
+#define SLIP 2
+#define WALL 3
+
+typedef pointwise::Array<double, 2> Pair;
+
+// The flow and the model on the grid.
+struct Field {
+    u64 total;
+    const double *w, *area, *volume, *values, *aux;
+    const Setup* setup;
+    const Model* model;
+    __device__ State state(u64 at) const { return state_at(w, total, at); }
+    __device__ double value(int v, u64 at) const { return values[v * total + at]; }
+    // Sum of the areas of a cell's two faces along an axis.
+    __device__ Vec3 areas(u32 axis, u32 step, u64 at) const {
+        const double* from = area + 3 * axis * total;
+        const Vec3 low = area_at(from, total, at), high = area_at(from, total, at + step);
+        return {low[0] + high[0], low[1] + high[1], low[2] + high[2]};
+    }
+    // Area outwards of a cell's face, `beyond` the place of the next cell along the axis.
+    __device__ Vec3 outwards(u32 axis, u32 high, u64 at, u64 beyond) const {
+        const Vec3 n = area_at(area + 3 * axis * total, total, high ? beyond : at);
+        if (high) return n;
+        return {-n[0], -n[1], -n[2]};
+    }
+};
+#define FIELD Field{total, w, area, volume, values, aux, setup, model}
+
+// Numbers of the field as T has them: as they are, or with their derivatives along a direction.
+template <class T> struct Numbers {
+    Field f;
+    const double *w_along, *values_along, *aux_along;
+    __device__ pointwise::Array<T, 5> state(u64 at) const {
+        pointwise::Array<T, 5> out;
+#pragma unroll
+        for (int c = 0; c < 5; c++) out[c] = number(f.w, w_along, c * f.total + at);
+        return out;
+    }
+    __device__ T value(int v, u64 at) const { return number(f.values, values_along, v * f.total + at); }
+    __device__ T aux(int v, u64 at) const { return number(f.aux, aux_along, v * f.total + at); }
+    static __device__ T number(const double* values, const double* slopes, u64 at);
+};
+template <> __device__ __forceinline__ double Numbers<double>::number(const double* values, const double*, u64 at) {
+    return values[at];
+}
+
+// Steps to the neighbors of a block's cells, and a bit an axis that it has.
+struct Steps {
+    u32 stride[3], active;
+    __device__ Steps(const GridBlock& b, u32 active) : stride{1, b.stride[1], b.stride[2]}, active(active) {}
+    __device__ bool has(u32 axis) const { return active >> axis & 1; }
+};
+
+// A face as the cell on one of its sides has it: the volume or the mass that leaves, and what a difference of each
+// unknown across it diffuses. Twin: links.rs.
+struct Link {
+    double passing, spread[NB];
+    __device__ double coupling(int v) const { return spread[v] - fmin(passing, 0.0); }
+    __device__ double speed() const { return 0.5 * fabs(passing) + fmax(spread[0], spread[NB - 1]); }
+};

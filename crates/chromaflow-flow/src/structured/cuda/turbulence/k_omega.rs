@@ -1,0 +1,266 @@
+#![allow(unsafe_code)]
+//! Launches of k_omega.cu and along.cu.
+
+use super::super::super::StructuredSystem;
+use super::super::setup::columns;
+use super::super::{StructuredCuda, tables};
+use super::arguments::{
+    AssembleRows, Derivative, Field, FillValues, FindTerms, FindTermsAlong, Gather, GhostsAlong,
+    KOmegaResidual, MirrorEddies, Norms, Scatter, StatesAlong, Update, ValuesAlong,
+};
+use super::{EddiesCuda, Model, earlier};
+use crate::equations::perfect_gas::N;
+use crate::gpu::{ALONG, optional, source};
+use crate::grid::{FieldLayout, GridCuda};
+use crate::march::Bdf;
+use crate::turbulence::cells::MOST;
+use crate::turbulence::k_omega::KOmegaVariant;
+use chromaflow::gpu::GpuError;
+use chromaflow_device::cuda::{CudaError, DeviceBuffer, DeviceSlice, KernelSource, Module, Read, Stream};
+use chromaflow_device::{kernel_arguments, kernel_entries};
+use std::sync::Arc;
+
+/// Numbers of a cell: sources and their derivatives (`SOURCES` of k_omega.cu).
+const TERMS: usize = 5;
+/// What the matrix takes of a cell (`SLOPES`).
+pub(super) const SLOPES: usize = 4;
+
+/// The kernels of a model, for matrices of `stored` bytes a value.
+pub(super) fn kernel_source(variant: KOmegaVariant, stored: usize) -> KernelSource {
+    let (cells, own) = (include_str!("cells.cuh"), include_str!("k_omega.cu"));
+    let (all, along) = (include_str!("eddies.cu"), include_str!("along.cu"));
+    let before = format!("{}\n{ALONG}\n{cells}\n{own}\n{all}", tables());
+    source("structured_k_omega", &before, along)
+        .records::<(FillValues, Norms, Update, Gather, Scatter, AssembleRows, FindTerms, FindTermsAlong)>()
+        .records::<(KOmegaResidual, Derivative, StatesAlong, GhostsAlong, ValuesAlong, MirrorEddies)>()
+        .define("NB", MOST)
+        .define("VARIANT", variant as i32)
+        .define("STORED", stored)
+}
+
+kernel_entries! {
+    struct Kernels {
+        find_terms, find_terms_along, residual, derivative, states_along, ghosts_along, values_along, mirror_eddies,
+    }
+}
+
+/// What k and omega need beside what every model does.
+pub(super) struct KOmegaCuda {
+    kernels: Kernels,
+    /// `[TERMS, cells]`
+    terms: DeviceBuffer<f64>,
+    way: Way,
+}
+
+/// Derivatives along a direction. Twin: structured/turbulence/along.rs.
+struct Way {
+    /// Of rho, u, v, w and p, of k and omega, of what they diffuse by, of their sources.
+    w: DeviceBuffer<f64>,
+    values: DeviceBuffer<f64>,
+    diffusing: DeviceBuffer<f64>,
+    terms: DeviceBuffer<f64>,
+}
+
+impl KOmegaCuda {
+    pub fn new(stream: &Stream, module: &Arc<Module>, grid: &GridCuda) -> Result<Self, CudaError> {
+        let buffer = |components: usize| DeviceBuffer::<f64>::zeroed(stream, components * grid.len());
+        Ok(Self {
+            kernels: Kernels::of(module)?,
+            terms: buffer(TERMS)?,
+            way: Way { w: buffer(N)?, values: buffer(MOST)?, diffusing: buffer(MOST)?, terms: buffer(MOST)? },
+        })
+    }
+}
+
+/// Distances from walls of the cells of columns of ghosts, for omega at walls.
+pub(super) fn heights(solver: &StructuredSystem, offsets: &[usize]) -> Vec<f64> {
+    let height = |column: &[u32]| {
+        let b = solver.patches[column[1] as usize].window.block;
+        let block = &solver.blocks[b];
+        // Beyond edges that of the cell before.
+        let (cell, count) = (block.cells.cell(column[0] as usize - offsets[b]), block.cells.count);
+        let near = std::array::from_fn(|d| cell[d].clamp(0, count[d] as isize - 1) as usize);
+        block.eddies.distance[block.number(near)]
+    };
+    columns(solver, offsets).0.chunks_exact(2).map(height).collect()
+}
+
+impl StructuredCuda {
+    /// Terms of all cells, viscosities with those beyond boundaries and interfaces.
+    pub(super) fn find_terms(&self, e: &mut EddiesCuda, own: &mut KOmegaCuda) -> Result<(), GpuError> {
+        let (t, on) = (&self.tables, Field { aux: Read::NONE, ..self.field(e) });
+        // SAFETY: arrays of the grid; cells have neighbors or ghosts on all sides.
+        unsafe {
+            self.grid
+                .launch(&own.kernels.find_terms)
+                .record(&kernel_arguments! { FindTerms {
+                    over: self.grid.chunk_records(), on, actives: &t.actives,
+                    distance: &e.distance, production: optional(&e.production), eddies: &e.viscosity,
+                    diffusing: &e.aux, terms: &own.terms,
+                } })
+                .enqueue(&self.stream)?;
+        }
+        self.exchange.fill_numbers(&self.stream, &mut e.aux, MOST)?;
+        // Twice, for ghosts beyond edges.
+        for _ in 0..2 {
+            for stage in t.stages() {
+                // SAFETY: columns are cells with ghosts above them; no column of a stage reads another's ghosts.
+                unsafe {
+                    stage
+                        .launch(&own.kernels.mirror_eddies)
+                        .record(&kernel_arguments! { MirrorEddies {
+                            count: stage.count, columns: stage.columns, conditions: &t.conditions,
+                            sides: &t.sides, eddies: &e.viscosity,
+                        } })
+                        .enqueue(&self.stream)?;
+                }
+            }
+            self.exchange.fill_numbers(&self.stream, &mut e.viscosity, 1)?;
+        }
+        Ok(())
+    }
+
+    /// The residual of k and omega.
+    pub(super) fn k_omega_residual(
+        &self,
+        e: &EddiesCuda,
+        own: &KOmegaCuda,
+        bdf: Option<Bdf>,
+    ) -> Result<(), GpuError> {
+        let t = &self.tables;
+        let [w_last, w_before] = earlier(self.levels.as_ref(), bdf);
+        let [values_last, values_before] = earlier(e.levels.as_ref(), bdf);
+        let [_, last, before] = bdf.map_or([0.0; 3], |bdf| bdf.factors());
+        // SAFETY: arrays of the grid; faces have kinds; cells have neighbors or ghosts on all sides.
+        Ok(unsafe {
+            self.grid
+                .launch(&own.kernels.residual)
+                .record(&kernel_arguments! { KOmegaResidual {
+                    over: self.grid.chunk_records(), on: self.field(e), actives: &t.actives,
+                    side_ptr: &t.side_ptr, face_of: &t.face_of, kinds: &e.kinds, distance: &e.distance,
+                    terms: &own.terms, last, before, w_last, w_before, values_last, values_before, r: &e.r,
+                    slopes: &e.slopes,
+                } })
+                .enqueue(&self.stream)
+        }?)
+    }
+
+    /// Takes the direction `v` of the flow in the order of rows, and that of k and omega, which has been put into [`EddiesCuda::direction`]: the eddy
+    /// viscosity is then that of a step h. States where the derivative is taken are in `other`, k and omega and all ghosts are theirs.
+    pub(in super::super) fn direct_eddies(
+        &mut self,
+        row_of: &DeviceBuffer<u32>,
+        v: &DeviceSlice<'_, f64>,
+        h: f64,
+    ) -> Result<(), GpuError> {
+        let Some(mut eddies) = self.eddies.take() else { return Ok(()) };
+        let done = match eddies.of_k_omega.take() {
+            None => Ok(()),
+            Some(mut own) => {
+                let done = self.direct(&mut eddies, &mut own, (row_of, v), h);
+                eddies.of_k_omega = Some(own);
+                done
+            }
+        };
+        self.eddies = Some(eddies);
+        done
+    }
+
+    fn direct(
+        &self,
+        e: &mut EddiesCuda,
+        KOmegaCuda { kernels, way, .. }: &mut KOmegaCuda,
+        (row_of, v): (&DeviceBuffer<u32>, &DeviceSlice<'_, f64>),
+        h: f64,
+    ) -> Result<(), GpuError> {
+        let (t, stream) = (&self.tables, &self.stream);
+        // SAFETY: a row of five values for each cell.
+        unsafe {
+            self.grid
+                .launch(&kernels.states_along)
+                .record(&kernel_arguments! { StatesAlong {
+                    over: self.grid.chunk_records(), total: self.total(), row_of, w: &self.other, v,
+                    setup: &self.setup, w_along: &way.w,
+                } })
+                .enqueue(stream)?;
+        }
+        for _ in 0..2 {
+            for stage in t.stages() {
+                // SAFETY: columns are cells with two ghosts above them; no column of a stage reads another's ghosts.
+                unsafe {
+                    stage
+                        .launch(&kernels.ghosts_along)
+                        .record(&kernel_arguments! { GhostsAlong {
+                            count: stage.count, columns: stage.columns, middles: stage.middles,
+                            conditions: &t.conditions, sides: &t.sides, on: self.field_at_base(e),
+                            w_along: &way.w,
+                        } })
+                        .enqueue(stream)?;
+                }
+            }
+            self.exchange.fill(stream, &mut way.w, N, FieldLayout::Components)?;
+        }
+        for _ in 0..2 {
+            for stage in t.stages() {
+                // SAFETY: as above.
+                unsafe {
+                    stage
+                        .launch(&kernels.values_along)
+                        .record(&kernel_arguments! { ValuesAlong {
+                            count: stage.count, columns: stage.columns, conditions: &t.conditions,
+                            sides: &t.sides, heights: e.heights.part(stage.range.clone()),
+                            on: self.field_at_base(e), w_along: &way.w, slopes: &way.values,
+                        } })
+                        .enqueue(stream)?;
+                }
+            }
+            self.exchange.fill_numbers(stream, &mut way.values, MOST)?;
+        }
+        // SAFETY: arrays of the grid; cells have neighbors or ghosts on all sides.
+        unsafe {
+            self.grid
+                .launch(&kernels.find_terms_along)
+                .record(&kernel_arguments! { FindTermsAlong {
+                    over: self.grid.chunk_records(), on: self.field_at_base(e), actives: &t.actives,
+                    distance: &e.distance, production: optional(&e.production), h, w_along: &way.w,
+                    values_along: &way.values, eddies: &e.viscosity, diffusing_along: &way.diffusing,
+                    terms_along: &way.terms,
+                } })
+                .enqueue(stream)?;
+        }
+        self.exchange.fill_numbers(stream, &mut e.viscosity, 1)?;
+        self.exchange.fill_numbers(stream, &mut way.diffusing, MOST)
+    }
+
+    /// The derivative of the residual along the direction last taken takes its place.
+    pub(in super::super) fn derive_eddies(&self, bdf: Option<Bdf>) -> Result<(), GpuError> {
+        let (t, Some(e)) = (&self.tables, &self.eddies) else { return Ok(()) };
+        let Some(KOmegaCuda { kernels, way, .. }) = &e.of_k_omega else { return Ok(()) };
+        let [w_last, w_before] = earlier(self.levels.as_ref(), bdf);
+        let [_, last, before] = bdf.map_or([0.0; 3], |bdf| bdf.factors());
+        // SAFETY: arrays of the grid; faces have kinds; cells have neighbors or ghosts on all sides.
+        Ok(unsafe {
+            self.grid
+                .launch(&kernels.derivative)
+                .record(&kernel_arguments! { Derivative {
+                    over: self.grid.chunk_records(), on: self.field_at_base(e), actives: &t.actives,
+                    side_ptr: &t.side_ptr, face_of: &t.face_of, kinds: &e.kinds, distance: &e.distance,
+                    w_along: &way.w, values_along: &way.values, aux_along: &way.diffusing,
+                    terms_along: &way.terms, last, before, w_last, w_before, r: &e.r,
+                } })
+                .enqueue(&self.stream)
+        }?)
+    }
+}
+
+impl EddiesCuda {
+    /// Where the direction of k and omega is put.
+    pub(in super::super) fn direction(&self) -> Option<&DeviceBuffer<f64>> {
+        self.of_k_omega.as_ref().map(|own| &own.way.values)
+    }
+}
+
+/// The variant of a model of k and omega.
+pub(super) fn variant_of(model: Model) -> Option<KOmegaVariant> {
+    if let Model::KOmega(model) = model { Some(model.variant) } else { None }
+}
