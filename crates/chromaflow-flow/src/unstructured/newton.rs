@@ -190,12 +190,22 @@ impl FlowSystem {
     /// Solves (V/dt + dR/dq) x = R for the update x by flexible GMRES, around the first-order matrices of the flow, in `jacobian`, and
     /// of the systems that it depends on; the relative residual that is left, or the row of a diagonal block that cannot be inverted.
     pub(super) fn solve_newton(&mut self, at: &Moment, options: &NewtonKrylov) -> Result<f64, usize> {
+        self.solve_measured(at, options, self.measures_by_change())
+    }
+
+    /// The same with residuals measured as [`Self::measures_by_change`] says, or the other way.
+    pub(super) fn solve_measured(
+        &mut self,
+        at: &Moment,
+        options: &NewtonKrylov,
+        by_change: bool,
+    ) -> Result<f64, usize> {
         self.factor_driving(at)?;
         let mut linear = self.linear.take().expect(AT_HAND);
         let mut jacobian = std::mem::replace(&mut self.jacobian, no_matrix());
         let solved = linear.factor(&mut jacobian).map(|()| {
             let (friction, team) = (self.friction.clone(), Arc::clone(&self.team));
-            let mut step = self.newton_step(at, &mut linear, &jacobian);
+            let mut step = self.newton_step(at, by_change, &mut linear, &jacobian);
             let mut b = step.residual.as_flattened().to_vec();
             step.weigh(&mut b);
             for beside in &step.beside {
@@ -241,6 +251,7 @@ impl FlowSystem {
     fn newton_step<'a>(
         &'a mut self,
         at: &Moment,
+        by_change: bool,
         linear: &'a mut LinearSolver,
         jacobian: &'a Jacobian,
     ) -> FlowStep<'a> {
@@ -252,7 +263,6 @@ impl FlowSystem {
         };
         let size = norm_of(5, self.q.as_flattened());
         let pseudo_time = self.pseudo_times(at);
-        let by_change = self.measures_by_change();
         let weights: Vec<f64> = if by_change {
             pseudo_time.iter().map(|&time| if time > 0.0 { time } else { 1.0 }).collect()
         } else {
