@@ -5,8 +5,12 @@ use super::{Boundary, Word};
 use crate::real::Real;
 
 /// In case files.
-pub(super) static WORD: Word =
-    Word { name: "symmetry", text: "Plane of symmetry.", parameters: &[], read: |_| Ok(Boundary::Symmetry) };
+pub(super) static WORD: Word = Word {
+    name: "symmetry",
+    text: "Plane of symmetry: the flow beyond is the mirror image, which gradients see and the momentum keeps to. Flow that is not symmetric wants `slip_wall`.",
+    parameters: &[],
+    read: |_| Ok(Boundary::Symmetry),
+};
 
 /// The state's mirror image in a plane of this normal.
 #[inline(always)]

@@ -113,8 +113,9 @@ impl FlowSolver {
             w[4] * (1.0 + 0.5 * (gamma - 1.0) * mach(host.gas, w).powi(2)).powf(gamma / (gamma - 1.0))
         };
         let most = states().map(|w| total(&w)).fold(0.0, f64::max);
-        let mean =
-            states().zip(&host.dual.volumes).map(|(w, volume)| w[4] * volume).sum::<f64>() / host.volume;
+        // The whole volume is that of all ranks.
+        let pressures = states().zip(&host.dual.volumes).map(|(w, volume)| w[4] * volume).sum::<f64>();
+        let mean = pressures / host.dual.volumes.iter().sum::<f64>();
         let mut sums = [0.0; 2];
         for (patch, _) in
             host.dual.patches.iter().zip(&host.boundaries).filter(|(_, c)| c.kind == ConditionKind::SlipWall)

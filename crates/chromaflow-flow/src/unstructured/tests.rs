@@ -211,6 +211,23 @@ fn streams_and_models_decide_what_residuals_are_measured_by() {
     assert!(!solver(config(|_| Boundary::Farfield), 1).host.measures_by_change(), "nothing beside the flow");
 }
 
+/// Half of two slip walls lies in dead water; viscous and supersonic flow have none to speak of.
+#[test]
+fn the_part_of_walls_that_a_flow_has_left() {
+    let walls = |name: &str| if name.starts_with('y') { Boundary::SlipWall } else { Boundary::Farfield };
+    let part = |equations, fast: f64| {
+        let mut config = config(walls);
+        (config.equations, config.freestream.reynolds) = (equations, 100.0);
+        let mut solver = solver(config, 1);
+        solver.set_state(|x| [1.0, if x[0] > 0.58 { 0.05 } else { fast }, 0.0, 0.0, 1.0 / 1.4]);
+        solver.separated()
+    };
+    // Three of seven rows of nodes, the last with half the area.
+    assert!((part(Equations::Euler, 0.4) - 5.0 / 12.0).abs() < 0.03, "{}", part(Equations::Euler, 0.4));
+    assert_eq!([part(Equations::Laminar, 0.4), part(Equations::Euler, 1.2)], [0.0; 2]);
+    assert_eq!(part(Equations::Euler, 0.05), 0.0, "nothing is lost where all is alike");
+}
+
 #[test]
 fn faults_of_the_set_up_are_named() {
     let mesh = mixed_cube(3, 0.0);
