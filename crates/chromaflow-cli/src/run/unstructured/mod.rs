@@ -456,7 +456,8 @@ impl Flow for OnMesh<'_> {
                  extrapolation sets no pressure"
             ));
         }
-        let separated = self.solver.separated();
+        // What a flow that has only begun leaves of its walls says nothing.
+        let separated = if finished.last.orders > 1.0 { self.solver.separated() } else { 0.0 };
         if separated > SEPARATED {
             hints.push(format!(
                 "flow.equations = \"laminar\" or \"rans\", or march.mode = \"unsteady\": this flow has left {:.0} % of its walls. Nothing in inviscid \
