@@ -40,7 +40,7 @@ use crate::bc::{Condition, ConditionClass, WallNode, condition_class, condition_
 use crate::config::FlowConfig;
 use crate::dual::Dual;
 use crate::gas::{Gas, Transport};
-use crate::gradient::{Gradient, NodeRecord};
+use crate::gradient::{Added, Gradient, NodeRecord};
 use crate::march::Moment;
 use crate::ranks::Rows;
 use crate::residual::primitive_of;
@@ -61,7 +61,7 @@ pub struct FlowView<'a> {
     /// The mesh's metrics.
     pub dual: &'a Dual,
     /// What periods add to the increment of each position; empty where the mesh does not repeat.
-    pub shifts: &'a [[f64; 3]],
+    pub shifts: &'a Added<3>,
     /// First moments of the faces, where fluxes vary over them; else empty.
     pub moments: &'a [[[f64; 3]; 3]],
     /// The gas.

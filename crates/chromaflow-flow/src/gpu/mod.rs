@@ -16,7 +16,7 @@ use crate::config::{Equations, FlowConfig, Nonlinear, Quadratic};
 use crate::dual::Dual;
 use crate::flux::{LayerFix, RoeFix};
 use crate::gas::{Gas, Transport, ViscosityLaw};
-use crate::gradient::Mapping;
+use crate::gradient::{Added, Mapping};
 use crate::mesh::periodic::Periods;
 use crate::pointwise;
 use crate::wall_law::LawNode;
@@ -126,11 +126,11 @@ pub struct MeshCuda {
     /// Nodes a < b of each edge.
     pub(crate) ends: DeviceBuffer<u32>,
     pub(crate) areas: DeviceBuffer<f64>,
-    /// What layers on curved walls add to increments, [`Mapping`]; empty where there are none.
-    pub(crate) mapped_by_position: DeviceBuffer<f64>,
-    pub(crate) mapped_by_edge: DeviceBuffer<f64>,
-    /// What periods alone add to increments; empty where the mesh does not repeat.
-    pub(crate) shifts_by_position: DeviceBuffer<f64>,
+    /// What layers on curved walls add to increments, [`Mapping`].
+    pub(crate) mapped_by_row: AddedCuda,
+    pub(crate) mapped_by_edge: AddedCuda,
+    /// What periods alone add to increments.
+    pub(crate) shifts_by_row: AddedCuda,
     /// First moments of the faces; empty where they are not used.
     pub(crate) moments: DeviceBuffer<f64>,
     pub(crate) volumes: DeviceBuffer<f64>,
@@ -162,12 +162,38 @@ impl MeshCuda {
             signed_edge: stream.upload(&signed)?,
             ends: stream.upload(dual.edges.as_flattened())?,
             areas: stream.upload(dual.areas.as_flattened())?,
-            mapped_by_position: stream.upload(mapping.by_position.as_flattened())?,
-            mapped_by_edge: stream.upload(mapping.by_edge.as_flattened())?,
-            shifts_by_position: stream.upload(mapping.shifts.as_flattened())?,
+            mapped_by_row: AddedCuda::new(stream, &mapping.by_row)?,
+            mapped_by_edge: AddedCuda::new(stream, &mapping.by_edge)?,
+            shifts_by_row: AddedCuda::new(stream, &mapping.shifts)?,
             moments: stream.upload(moments.as_flattened().as_flattened())?,
             volumes: stream.upload(&dual.volumes)?,
         })
+    }
+}
+
+/// [`Added`] on the device.
+pub(crate) struct AddedCuda {
+    first: DeviceBuffer<u32>,
+    values: DeviceBuffer<f64>,
+}
+
+impl AddedCuda {
+    /// Uploads it.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn new<const N: usize>(stream: &Stream, added: &Added<N>) -> Result<Self, GpuError> {
+        Ok(Self { first: stream.upload(&added.first)?, values: stream.upload(added.values.as_flattened())? })
+    }
+
+    /// Where values begin, if there are any.
+    pub fn first(&self) -> Option<&DeviceBuffer<u32>> {
+        optional(&self.first)
+    }
+
+    /// The values, if there are any.
+    pub fn values(&self) -> Option<&DeviceBuffer<f64>> {
+        optional(&self.values)
     }
 }
 

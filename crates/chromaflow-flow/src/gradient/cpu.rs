@@ -1,7 +1,7 @@
 //! One row at a time; the eight lanes are the components of a node record, so that the differences of all variables
 //! and the moments of the neighbors' positions come out of the same three products.
 
-use super::{Gradient, NodeRecord, SHOCK};
+use super::{Added, Gradient, NodeRecord, SHOCK};
 use crate::config::GradientWeights;
 use crate::flux::pressure_jump;
 use crate::parallel;
@@ -13,14 +13,14 @@ use std::ops::Range;
 /// Gradients of all nodes.
 ///
 /// **Shapes**: `nodes [rows]`, `out [rows]`. On planar meshes, where all z are the same, derivatives along z
-/// are zero; so are all gradients of a node whose neighbors lie in another plane. `mapped`: what is added to the increment of each
-/// position, see [`Mapping`](super::Mapping), or empty.
+/// are zero; so are all gradients of a node whose neighbors lie in another plane. `mapped`: what is added to the increments of
+/// rows, see [`Mapping`](super::Mapping).
 pub fn least_squares(
     team: &Team,
     pattern: &BlockPattern,
     nodes: &[NodeRecord],
     weights: GradientWeights,
-    mapped: &[[f64; 3]],
+    mapped: &Added<3>,
     out: &mut [Gradient],
 ) {
     parallel::rows(team, pattern.rows(), 1, out, |rows, out| {
@@ -37,7 +37,7 @@ struct Kernel<'a> {
     pattern: &'a BlockPattern,
     nodes: &'a [NodeRecord],
     by_distance: bool,
-    mapped: &'a [[f64; 3]],
+    mapped: &'a Added<3>,
     out: &'a mut [Gradient],
 }
 
@@ -52,7 +52,8 @@ impl LaneKernel for Kernel<'_> {
             let here = V::from_array(own);
             let mut sum = [V::c(0.0); 3];
             let mut jumps = 0.0;
-            for k in self.pattern.range(i) {
+            let (range, mapped) = (self.pattern.range(i), self.mapped.of(i));
+            for (at, k) in range.enumerate() {
                 if let Some(&later) = columns.get(k + AHEAD) {
                     prefetch(self.nodes, later);
                 }
@@ -61,7 +62,7 @@ impl LaneKernel for Kernel<'_> {
                 jumps += pressure_jump(own[4], other[4]);
                 let mut diff = V::from_array(other) - here;
                 let mut d = [other[5] - own[5], other[6] - own[6], other[7] - own[7]];
-                if let Some(added) = self.mapped.get(k) {
+                if let Some(added) = mapped.get(at) {
                     diff += V::from_array(&[0.0, 0.0, 0.0, 0.0, 0.0, added[0], added[1], added[2]]);
                     d = std::array::from_fn(|axis| d[axis] + added[axis]);
                 }

@@ -4,7 +4,7 @@
 use super::Mirrors;
 use crate::bc::MirrorNode;
 use crate::config::GradientWeights;
-use crate::gpu::{MeshCuda, blocks, optional, source, upload_mirror_nodes};
+use crate::gpu::{MeshCuda, blocks, source, upload_mirror_nodes};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream, Write};
 use chromaflow_device::{kernel_arguments, kernel_record};
@@ -13,18 +13,20 @@ kernel_record! {
     /// What `least_squares` takes.
     struct LeastSquares {
         rows: u32, row_ptr: Read<u32>, col_idx: Read<u32>, nodes: Read<f64>, by_distance: u32,
-        mapped: Read<f64>, out: Write<f64>,
+        mapped_first: Read<u32>, mapped: Read<f64>, out: Write<f64>,
     }
 
     /// What `mirror_gradients` takes.
     struct MirrorGradients {
         count: u32, mirrors: Read<MirrorNode<f64>>, weights: Read<f64>, row_ptr: Read<u32>,
-        col_idx: Read<u32>, nodes: Read<f64>, by_distance: u32, mapped: Read<f64>, out: Write<f64>,
+        col_idx: Read<u32>, nodes: Read<f64>, by_distance: u32, mapped_first: Read<u32>,
+        mapped: Read<f64>, out: Write<f64>,
     }
 }
 
 pub(crate) fn kernel_source() -> KernelSource {
-    source("gradient", "", include_str!("gradient.cu")).records::<(LeastSquares, MirrorGradients)>()
+    let text = source("gradient", "", include_str!("gradient.cu"));
+    text.records::<(LeastSquares, MirrorGradients)>().define("QUICK", 1)
 }
 
 /// [`Mirrors`] on a device.
@@ -88,13 +90,13 @@ impl LeastSquaresCuda {
     ) -> Result<(), GpuError> {
         assert!(nodes.len() == 8 * mesh.rows && gradients.len() == 16 * mesh.rows);
         let launch = self.kernel.launch(blocks(mesh.rows, 16), 128);
-        let added = if self.mapped { &mesh.mapped_by_position } else { &mesh.shifts_by_position };
+        let added = if self.mapped { &mesh.mapped_by_row } else { &mesh.shifts_by_row };
         // SAFETY: columns are rows of the mesh; the arrays have the lengths checked above.
         Ok(unsafe {
             launch
                 .record(&kernel_arguments! { LeastSquares {
                     rows: mesh.rows as u32, row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx, nodes,
-                    by_distance: self.by_distance, mapped: optional(added), out: &*gradients,
+                    by_distance: self.by_distance, mapped_first: added.first(), mapped: added.values(), out: &*gradients,
                 } })
                 .enqueue(stream)
         }?)
@@ -114,15 +116,15 @@ impl LeastSquaresCuda {
         gradients: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         assert!(nodes.len() == 8 * mesh.rows && gradients.len() == 16 * mesh.rows);
-        let launch = self.mirrored.launch(blocks(mirrors.count, 128), 128);
-        let added = if self.mapped { &mesh.mapped_by_position } else { &mesh.shifts_by_position };
+        let launch = self.mirrored.launch(blocks(mirrors.count, 16), 128);
+        let added = if self.mapped { &mesh.mapped_by_row } else { &mesh.shifts_by_row };
         // SAFETY: the nodes of the list are rows, with a weight for each of their neighbors; columns are rows of the mesh.
         Ok(unsafe {
             launch
                 .record(&kernel_arguments! { MirrorGradients {
                     count: mirrors.count as u32, mirrors: &mirrors.nodes, weights: &mirrors.weights,
                     row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx, nodes, by_distance: self.by_distance,
-                    mapped: optional(added), out: &*gradients,
+                    mapped_first: added.first(), mapped: added.values(), out: &*gradients,
                 } })
                 .enqueue(stream)
         }?)

@@ -2,8 +2,8 @@
 //
 // Eight lanes a row, one for each component of a node record: the differences of all variables and the moments of the
 // neighbors' positions come out of the same three products. Results: [row][16], derivative of variable v along axis d
-// at d * 5 + v, and at 15 the sum of pressure_jump. `mapped`: what is added to the increment of each position,
-// [positions][3], or none.
+// at d * 5 + v, and at 15 the sum of pressure_jump. `mapped`: what is added to the increments of some rows, [..][3], from
+// `mapped_first` of the row on; of none where that is 0.
 
 // Inverse of a symmetric positive definite matrix (xx, xy, xz, yy, yz, zz), zero where it is singular. Scaled to a unit
 // diagonal first, so that flat cells lose no digits.
@@ -22,6 +22,13 @@ __device__ __forceinline__ void inverse(const double (&m)[6], double (&out)[6]) 
     out[5] = good ? (1.0 - xy * xy) * r * sz * sz : 0.0;
 }
 
+// The sum over eight lanes, in all of them.
+__device__ __forceinline__ double sum_of_eight(u32 mask, double x) {
+#pragma unroll
+    for (int step = 4; step; step /= 2) x += __shfl_xor_sync(mask, x, step, 8);
+    return x;
+}
+
 // Threads: 128, sixteen rows.
 extern "C" __global__ void __launch_bounds__(128)
 least_squares(LeastSquares) {
@@ -30,25 +37,30 @@ least_squares(LeastSquares) {
     const u32 mask = 0xffu << (threadIdx.x & 24);
     if (row >= rows) return;
     const double own = nodes[(u64)row * 8 + lane];
-    double sum[3] = {0, 0, 0}, jumps = 0;  // of lane 4, which has pressures, alone
-    const u32 end = row_ptr[row + 1];
-    for (u32 k = row_ptr[row]; k < end; k += FLIGHT) {
+    double sum[3] = {0, 0, 0};
+    const u32 first = row_ptr[row], end = row_ptr[row + 1], from = mapped_first ? mapped_first[row] : 0;
+    for (u32 k = first; k < end; k += FLIGHT) {
         double other[FLIGHT];
 #pragma unroll
         for (int f = 0; f < FLIGHT; f++) other[f] = nodes[(u64)col_idx[min(k + f, end - 1)] * 8 + lane];
 #pragma unroll
         for (int f = 0; f < FLIGHT; f++) {
             double diff = other[f] - own;
-            if (mapped && lane >= 5) diff += mapped[(u64)min(k + f, end - 1) * 3 + lane - 5];
+            if (from && lane >= 5) diff += mapped[(u64)(from + min(k + f, end - 1) - first) * 3 + lane - 5];
             const double x = __shfl_sync(mask, diff, 5, 8), y = __shfl_sync(mask, diff, 6, 8),
                          z = __shfl_sync(mask, diff, 7, 8);
             if (k + f < end) {
                 const double weight = by_distance ? 1.0 / (x * x + y * y + z * z) : 1.0;
                 sum[0] += weight * x * diff, sum[1] += weight * y * diff, sum[2] += weight * z * diff;
-                jumps += pointwise::pressure_jump(own, other[f]);
             }
         }
     }
+    // Quotients take long: here a lane has a neighbor.
+    const double pressure = __shfl_sync(mask, own, 4, 8);
+    double jumps = 0;
+    for (u32 k = first + lane; k < end; k += 8)
+        jumps += pointwise::pressure_jump(pressure, nodes[(u64)col_idx[k] * 8 + 4]);
+    jumps = sum_of_eight(mask, jumps);
     double m[6], inv[6];
     m[0] = __shfl_sync(mask, sum[0], 5, 8), m[1] = __shfl_sync(mask, sum[0], 6, 8),
     m[2] = __shfl_sync(mask, sum[0], 7, 8);
@@ -65,28 +77,37 @@ least_squares(LeastSquares) {
     }
 }
 
-// The same at nodes on planes of symmetry, over neighbors and their mirror images: `weights` has how many each has. A
-// thread a node. Twin: mirrors.rs.
+// The same at nodes on planes of symmetry, over neighbors and their mirror images: `weights` has how many each has. Eight
+// lanes a node, a lane a neighbor. Twin: mirrors.rs.
 extern "C" __global__ void __launch_bounds__(128)
 mirror_gradients(MirrorGradients) {
-    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    const u32 lane = threadIdx.x % 8, at = (blockIdx.x * 128 + threadIdx.x) / 8;
+    const u32 mask = 0xffu << (threadIdx.x & 24);
     if (at >= count) return;
     const MirrorNode here = mirrors[at];
     const Node own = load_node(nodes, here.node);
     pointwise::Array<double, 24> sums = {};
     double jumps = 0;
     const u32 first = row_ptr[here.node], end = row_ptr[here.node + 1];
-    for (u32 k = first; k < end; k++) {
+    const u32 from = mapped_first ? mapped_first[here.node] : 0;
+    for (u32 k = first + lane; k < end; k += 8) {
         const Node other = load_node(nodes, col_idx[k]);
         Vec3 d;
         State diff;
-        for (int i = 0; i < 3; i++) d[i] = other.x[i] - own.x[i] + (mapped ? mapped[(u64)k * 3 + i] : 0.0);
+        for (int i = 0; i < 3; i++)
+            d[i] = other.x[i] - own.x[i] + (from ? mapped[(u64)(from + k - first) * 3 + i] : 0.0);
         for (int v = 0; v < 5; v++) diff[v] = other.w[v] - own.w[v];
         const double images = weights[here.first + (k - first)];
         pointwise::mirror_add(here.mirror, by_distance ? images / dot(d, d) : images, d, diff, sums);
         jumps += images * pointwise::pressure_jump(own.w[4], other.w[4]);
     }
+#pragma unroll
+    for (int e = 0; e < 24; e++) sums[e] = sum_of_eight(mask, sums[e]);
+    jumps = sum_of_eight(mask, jumps);
     const auto gradient = pointwise::mirror_gradient(here.mirror, sums);
-    for (int e = 0; e < 15; e++) out[(u64)here.node * 16 + e] = gradient[e];
-    out[(u64)here.node * 16 + 15] = jumps;
+    double* g = out + (u64)here.node * 16;
+#pragma unroll
+    for (int e = 0; e < 15; e++)
+        if (e % 8 == lane) g[e] = gradient[e];
+    if (lane == 7) g[15] = jumps;
 }

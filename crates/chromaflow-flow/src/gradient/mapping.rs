@@ -14,17 +14,80 @@ use crate::dual::Dual;
 use crate::parallel;
 use chromaflow_device::Team;
 
-/// What the mapping adds to increments; nodes that are not mapped have zeros.
+/// What is added to increments of some rows of a pattern, or of some edges: of most there is nothing, and nothing is read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Added<const N: usize> {
+    /// Where the values of each row or edge begin, 0 where there are none; empty where there are none at all.
+    pub first: Vec<u32>,
+    /// The values, one row's or edge's after the other's; first of all zeros.
+    pub values: Vec<[f64; N]>,
+}
+
+impl<const N: usize> Added<N> {
+    /// Of `count` rows or edges: `length` says how many values one has, `value` which they are.
+    pub(crate) fn new(
+        team: &Team,
+        count: usize,
+        length: impl Fn(usize) -> usize,
+        value: impl Fn(usize, usize) -> [f64; N] + Sync,
+    ) -> Self {
+        let mut entries = vec![[0; 2]];
+        let mut first = vec![0; count];
+        for (at, first) in first.iter_mut().enumerate() {
+            let length = length(at) as u32;
+            if length > 0 {
+                *first = entries.len() as u32;
+                entries.extend((0..length).map(|k| [at as u32, k]));
+            }
+        }
+        if entries.len() == 1 {
+            return Self::default();
+        }
+        let mut values = vec![[0.0; N]; entries.len()];
+        parallel::rows(team, entries.len() - 1, 1, &mut values[1..], |range, out| {
+            for (out, [at, k]) in out.iter_mut().zip(&entries[1..][range]) {
+                *out = value(*at as usize, *k as usize);
+            }
+        });
+        Self { first, values }
+    }
+
+    /// Whether nothing is added anywhere.
+    pub fn is_empty(&self) -> bool {
+        self.first.is_empty()
+    }
+
+    /// The values from those of a row or an edge on; none where it has none.
+    #[inline(always)]
+    pub fn of(&self, at: usize) -> &[[f64; N]] {
+        match self.first.get(at) {
+            Some(&first) if first > 0 => &self.values[first as usize..],
+            _ => &[],
+        }
+    }
+
+    /// The value `k` of a row or an edge, or zeros.
+    pub(crate) fn get(&self, at: usize, k: usize) -> [f64; N] {
+        self.of(at).get(k).copied().unwrap_or([0.0; N])
+    }
+
+    /// Bytes.
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.first) + size_of_val(&*self.values)
+    }
+}
+
+/// What the mapping adds to increments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mapping {
-    /// To that of each position of the dual's pattern, from its row to its column.
-    pub by_position: Vec<[f64; 3]>,
-    /// To that of each edge (a, b), from a to b and from b to a.
-    pub by_edge: Vec<[f64; 6]>,
+    /// To those of a row of the dual's pattern, position by position, from the row to the column.
+    pub by_row: Added<3>,
+    /// To that of an edge (a, b), from a to b and from b to a.
+    pub by_edge: Added<6>,
     /// The number of mapped nodes.
     pub nodes: usize,
-    /// What periods alone add to the increment of each position; empty where the mesh does not repeat.
-    pub shifts: Vec<[f64; 3]>,
+    /// What periods alone add to increments of a row.
+    pub shifts: Added<3>,
 }
 
 /// A node is in a layer where some neighbor lies this many heights of a cell away, or more.
@@ -71,62 +134,64 @@ impl Mapping {
             let (off, n) = (layers.off_tangent(i, j), away[i]);
             if mapped[i] { n.map(|n| off * n) } else { [0.0; 3] }
         };
-        let mut by_edge = vec![[0.0; 6]; dual.edges.len()];
-        parallel::rows(team, dual.edges.len(), 1, &mut by_edge, |edges, out| {
-            for (edge, out) in edges.zip(out) {
-                let [a, b] = dual.edges[edge].map(|i| i as usize);
-                out[..3].copy_from_slice(&added(a, b));
-                out[3..].copy_from_slice(&added(b, a));
-            }
-        });
-        let columns = dual.pattern.col_idx();
-        let mut by_position = vec![[0.0; 3]; columns.len()];
-        parallel::rows(team, columns.len(), 1, &mut by_position, |positions, out| {
-            for (k, out) in positions.zip(out) {
-                let edge = dual.edge_of[k] as usize;
-                let [x, y, z, back @ ..] = by_edge[edge];
-                *out = if dual.edges[edge][1] == columns[k] { [x, y, z] } else { back };
-            }
-        });
-        Self { by_position, by_edge, nodes, shifts: Vec::new() }
+        let by_row = Added::new(
+            team,
+            n,
+            |i| if mapped[i] { dual.pattern.columns(i).len() } else { 0 },
+            |i, k| added(i, dual.pattern.columns(i)[k] as usize),
+        );
+        let ends = |edge: usize| dual.edges[edge].map(|i| i as usize);
+        let by_edge = Added::new(
+            team,
+            dual.edges.len(),
+            |edge| usize::from(ends(edge).iter().any(|&i| mapped[i])),
+            |edge, _| {
+                let [a, b] = ends(edge);
+                both(added(a, b), added(b, a))
+            },
+        );
+        Self { by_row, by_edge, nodes, shifts: Added::default() }
     }
 
     /// With what leads from a node to the image of its neighbor where the mesh repeats: x_j - x_i with it is the shortest way. Where there
     /// are no periods, nothing changes.
     #[must_use]
-    pub fn with_periods(mut self, dual: &Dual, places: &[[f64; 3]]) -> Self {
+    pub fn with_periods(self, team: &Team, dual: &Dual, places: &[[f64; 3]]) -> Self {
         if dual.periods.is_empty() {
             return self;
         }
-        let columns = dual.pattern.col_idx();
-        self.by_edge.resize(dual.edges.len(), [0.0; 6]);
-        self.by_position.resize(columns.len(), [0.0; 3]);
         let shift = |i: u32, j: u32| -> [f64; 3] {
             let (a, b) = (places[i as usize], places[j as usize]);
             let way = dual.between(&a, &b);
             std::array::from_fn(|d| way[d] - (b[d] - a[d]))
         };
-        for (&[a, b], added) in dual.edges.iter().zip(&mut self.by_edge) {
-            let shift = shift(a, b);
-            for d in 0..3 {
-                added[d] += shift[d];
-                added[3 + d] -= shift[d];
-            }
-        }
-        let rows = 0..dual.nodes();
-        self.shifts = rows
-            .flat_map(|i| dual.pattern.columns(i).iter().map(move |&j| (i as u32, j)))
-            .map(|(i, j)| shift(i, j))
-            .collect();
-        for (added, shift) in self.by_position.iter_mut().zip(&self.shifts) {
-            (0..3).for_each(|d| added[d] += shift[d]);
-        }
-        self
+        let columns = |i: usize| dual.pattern.columns(i);
+        let at = |i: usize, k: usize| shift(i as u32, columns(i)[k]);
+        let is_shifted = |i: usize| columns(i).iter().any(|&j| shift(i as u32, j) != [0.0; 3]);
+        let rows = |has: &dyn Fn(usize) -> bool, value: &(dyn Fn(usize, usize) -> [f64; 3] + Sync)| {
+            Added::new(team, dual.nodes(), |i| if has(i) { columns(i).len() } else { 0 }, value)
+        };
+        let shifts = rows(&is_shifted, &at);
+        let by_row = rows(&|i| !self.by_row.of(i).is_empty() || !shifts.of(i).is_empty(), &|i, k| {
+            sum(self.by_row.get(i, k), shifts.get(i, k))
+        });
+        let of_edge = |edge: usize| {
+            let [a, b] = dual.edges[edge];
+            let way = shift(a, b);
+            both(way, way.map(|d| -d))
+        };
+        let by_edge = Added::new(
+            team,
+            dual.edges.len(),
+            |edge| usize::from(!self.by_edge.of(edge).is_empty() || of_edge(edge).iter().any(|&d| d != 0.0)),
+            |edge, k| sum(self.by_edge.get(edge, k), of_edge(edge)),
+        );
+        Self { by_row, by_edge, shifts, ..self }
     }
 
     /// Bytes.
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.by_position) + size_of_val(&*self.by_edge) + size_of_val(&*self.shifts)
+        self.by_row.bytes() + self.by_edge.bytes() + self.shifts.bytes()
     }
 }
 
@@ -167,4 +232,12 @@ impl Layers<'_> {
 
 fn dot(a: &[f64; 3], b: &[f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn both(to: [f64; 3], from: [f64; 3]) -> [f64; 6] {
+    [to[0], to[1], to[2], from[0], from[1], from[2]]
+}
+
+fn sum<const N: usize>(a: [f64; N], b: [f64; N]) -> [f64; N] {
+    std::array::from_fn(|d| a[d] + b[d])
 }

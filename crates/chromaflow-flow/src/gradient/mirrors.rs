@@ -4,7 +4,7 @@
 //! mesh has besides: its momentum balances in the plane alone, and gradients see the images of neighbors. Where two planes meet in a line, as
 //! on the axis of a sector of a body of revolution, only momentum along it is left, and images lie all around.
 
-use super::{Gradient, NodeRecord, SHOCK};
+use super::{Added, Gradient, NodeRecord, SHOCK};
 use crate::bc::{
     Condition, ConditionKind, Mirror, MirrorNode, WallNode, mirror_add, mirror_gradient, mirror_kept,
 };
@@ -122,7 +122,7 @@ impl Mirrors {
         pattern: &BlockPattern,
         nodes: &[NodeRecord],
         weights: GradientWeights,
-        mapped: &[[f64; 3]],
+        mapped: &Added<3>,
         out: &mut [Gradient],
     ) {
         let by_distance = weights == GradientWeights::InverseDistance;
@@ -131,9 +131,10 @@ impl Mirrors {
             for &MirrorNode { node, first, mirror } in &self.nodes[bound(rows.start)..bound(rows.end)] {
                 let (i, mut sums, mut jumps) = (node as usize, [0.0; 24], 0.0);
                 let own = &nodes[i];
-                for (k, &images) in pattern.range(i).zip(&self.weights[first as usize..]) {
-                    let other = &nodes[pattern.col_idx()[k] as usize];
-                    let added = mapped.get(k).copied().unwrap_or_default();
+                let neighbors = pattern.columns(i).iter().zip(&self.weights[first as usize..]);
+                for (k, (&j, &images)) in neighbors.enumerate() {
+                    let other = &nodes[j as usize];
+                    let added = mapped.get(i, k);
                     let d: [f64; 3] = std::array::from_fn(|d| other[5 + d] - own[5 + d] + added[d]);
                     let diff = std::array::from_fn(|v| other[v] - own[v]);
                     let weight = if by_distance { images / dot(d, d) } else { images };

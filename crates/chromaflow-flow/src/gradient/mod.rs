@@ -14,7 +14,7 @@ mod reference;
 mod tests;
 
 pub use cpu::least_squares;
-pub use mapping::Mapping;
+pub use mapping::{Added, Mapping};
 pub use mirrors::Mirrors;
 
 /// What is known at a node, in one cache line: rho, u, v, w, p, x, y, z.

@@ -17,7 +17,7 @@ fn exact_for_linear_fields_on_mixed_meshes() {
         records(&mesh.nodes, |x, v| 0.3 + slope(v, 0) * x[0] + slope(v, 1) * x[1] + slope(v, 2) * x[2]);
     for weights in [GradientWeights::Unweighted, GradientWeights::InverseDistance] {
         let mut g = vec![[0.0; 16]; nodes.len()];
-        least_squares(&Team::new(2), &dual.pattern, &nodes, weights, &[], &mut g);
+        least_squares(&Team::new(2), &dual.pattern, &nodes, weights, &Added::default(), &mut g);
         for node in &g {
             for (i, value) in node[..SHOCK].iter().enumerate() {
                 assert!((value - slope(i % 5, i / 5)).abs() < 1e-11, "{value}");
@@ -33,7 +33,7 @@ fn tuned_agrees_with_the_normal_equations() {
     let nodes = records(&mesh.nodes, |x, v| 1.2 + (x[0] + 2.0 * x[1] * x[2] + v as f64).sin());
     for weights in [GradientWeights::Unweighted, GradientWeights::InverseDistance] {
         let mut g = vec![[0.0; 16]; nodes.len()];
-        least_squares(&Team::new(3), &dual.pattern, &nodes, weights, &[], &mut g);
+        least_squares(&Team::new(3), &dual.pattern, &nodes, weights, &Added::default(), &mut g);
         let expected = reference::least_squares(&dual.pattern, &nodes, weights);
         for (a, b) in g.as_flattened().iter().zip(expected.as_flattened()) {
             assert!((a - b).abs() < 1e-11, "{a} {b}");
@@ -50,7 +50,7 @@ fn nothing_changes_across_a_plane() {
     let pattern =
         chromaflow::BlockPattern::new(5, vec![0, 4, 5, 6, 7, 8], vec![1, 2, 3, 4, 0, 0, 0, 0]).unwrap();
     let mut g = vec![[1.0; 16]; 5];
-    least_squares(&Team::new(1), &pattern, &nodes, GradientWeights::Unweighted, &[], &mut g);
+    least_squares(&Team::new(1), &pattern, &nodes, GradientWeights::Unweighted, &Added::default(), &mut g);
     assert!((g[0][0] - 2.0).abs() < 1e-14 && (g[0][5] + 3.0).abs() < 1e-14 && g[0][10] == 0.0);
 }
 
@@ -68,12 +68,23 @@ fn layers_on_a_curved_wall_keep_both_derivatives() {
     let away: Vec<[f64; 3]> = places.iter().map(|x| [x[0] / polar(x).0, x[1] / polar(x).0, 0.0]).collect();
     let mapping = Mapping::new(&team, &dual, places, &distance, &away);
     assert!((1..n).contains(&mapping.nodes), "{} of {n} mapped: the outer cells are not flat", mapping.nodes);
+    // Rows and edges have the same, and nothing where neither end is mapped.
+    for (edge, &[a, b]) in dual.edges.iter().enumerate() {
+        let of = |i: u32, j: u32| {
+            let columns = dual.pattern.columns(i as usize);
+            mapping.by_row.get(i as usize, columns.binary_search(&j).unwrap())
+        };
+        let (to, from) = (of(a, b), of(b, a));
+        assert_eq!(mapping.by_edge.get(edge, 0), [to[0], to[1], to[2], from[0], from[1], from[2]]);
+        let none = [a, b].iter().all(|&i| mapping.by_row.of(i as usize).is_empty());
+        assert_eq!(mapping.by_edge.of(edge).is_empty(), none);
+    }
     // u = 3 d, v = tanh(d / 0.02) sin(angle): d/dn and d/ds of both at the wall's third layer.
     let nodes = records(places, |x, v| {
         let (r, angle) = polar(x);
         if v == 1 { 3.0 * (r - 0.5) } else { ((r - 0.5) / 0.02).tanh() * angle.sin() }
     });
-    let worst = |weights, mapped: &[[f64; 3]]| {
+    let worst = |weights, mapped: &Added<3>| {
         let mut g = vec![[0.0; 16]; n];
         least_squares(&team, &dual.pattern, &nodes, weights, mapped, &mut g);
         let mut off = [0.0_f64; 2];
@@ -87,8 +98,8 @@ fn layers_on_a_curved_wall_keep_both_derivatives() {
         }
         off
     };
-    let plain = worst(GradientWeights::Unweighted, &[]);
-    let mapped = worst(GradientWeights::Unweighted, &mapping.by_position);
+    let plain = worst(GradientWeights::Unweighted, &Added::default());
+    let mapped = worst(GradientWeights::Unweighted, &mapping.by_row);
     assert!(plain[0] > 0.5, "across: {plain:?}");
     // Normal equations square the shape of the cells: 1e-16 times (1e4)^2, at the least, is what rounding leaves of `across`.
     assert!(mapped[0] < 1e-7 && mapped[1] < 0.02, "mapped: {mapped:?}");

@@ -103,6 +103,7 @@ fn kernel_source(stored: usize, scheme: JacobianScheme, diffusion: Diffusion, ch
     };
     source("jacobian", &format!("{ALONG}{SELL}"), include_str!("jacobian.cu"))
         .records::<(Assemble, AssembleSliced, BoundaryJacobians, WallRows, LawRows, MirrorRows, HeldRows)>()
+        .define("QUICK", 1)
         .define("STORED", stored)
         .define("SCHEME", u32::from(scheme == JacobianScheme::VanLeer))
         .define("VISCOUS", viscous)

@@ -76,9 +76,9 @@ pub fn small<T: Real>(eps2: T, a: T, b: T) -> T {
 /// ```
 #[inline(always)]
 pub fn shock_switch<T: Real>(own: T, other: T, projected: T) -> T {
-    let (a, b) = ((other - own) / own, projected / own);
-    let t = (a * a + b * b) * T::c(1.0 / 2.25);
-    T::c(1.0) / (T::c(1.0) + t * t)
+    let (change, square) = (other - own, T::c(2.25) * own * own);
+    let steep = change * change + projected * projected;
+    square * square / (square * square + steep * steep)
 }
 
 /// Keeps an extrapolated density or pressure positive: unchanged from a quarter of the node's own value upwards; below

@@ -21,13 +21,14 @@ kernel_record! {
     /// What `edge_fluxes` takes.
     pub(crate) struct EdgeFluxes {
         edges: u32, ends: Read<[u32; 2]>, areas: Read<f64>, nodes: Read<f64>, gradients: Read<f64>,
-        limits: Read<f64>, mapped: Read<f64>, moments: Read<f64>, params: Read<Params>, out: Write<f64>,
+        limits: Read<f64>, mapped_first: Read<u32>, mapped: Read<f64>, moments: Read<f64>,
+        params: Read<Params>, out: Write<f64>,
     }
 
     /// What `node_limits` takes.
     pub(super) struct NodeLimits {
         rows: u32, row_ptr: Read<u32>, col_idx: Read<u32>, nodes: Read<f64>, gradients: Read<f64>,
-        mapped: Read<f64>, params: Read<Params>, out: Write<f64>,
+        mapped_first: Read<u32>, mapped: Read<f64>, params: Read<Params>, out: Write<f64>,
     }
 
     /// What `gather_fluxes` takes.

@@ -9,7 +9,7 @@ use crate::bc::Condition;
 use crate::config::{FluxScheme, Limiter, Quadrature, Space};
 use crate::dual::Dual;
 use crate::equations::perfect_gas::N;
-use crate::gpu::{Diffusion, MeshCuda, Params, blocks, optional, source, upload_conditions};
+use crate::gpu::{Diffusion, MeshCuda, Params, blocks, source, upload_conditions};
 use crate::mesh::Kind;
 use crate::ranks::Rows;
 use crate::residual::turned::cuda::TurnedCuda;
@@ -28,7 +28,9 @@ fn inviscid_source(flux: u32, limiter: u32, moments: bool) -> KernelSource {
         AdaptOutlets,
         AdaptByFlows,
     )>();
-    text.define("FLUX", flux).define("LIMITER", limiter).define("MOMENTS", u32::from(moments))
+    // The compiler's own quotients have branches, and take a third more registers.
+    let text = text.define("QUICK", 1).define("MOMENTS", u32::from(moments));
+    text.define("FLUX", flux).define("LIMITER", limiter)
 }
 
 /// Every combination of flux, limiter and moments.
@@ -66,7 +68,7 @@ fn limiter_code(limiter: Limiter) -> u32 {
 fn viscous_source(diffusion: Diffusion) -> KernelSource {
     let tables = format!("{CELLS}{}", cell_tables());
     let text = source("viscous", &tables, include_str!("viscous.cu")).records::<(ElementFluxes,)>();
-    let text = text.define("TURBULENT", u32::from(diffusion.is_turbulent()));
+    let text = text.define("QUICK", 1).define("TURBULENT", u32::from(diffusion.is_turbulent()));
     let quadratic = match diffusion {
         Diffusion::Quadratic => 1,
         Diffusion::Quadratic2020 => 2,
@@ -257,7 +259,8 @@ impl ResidualCuda {
             launch
                 .record(&kernel_arguments! { NodeLimits {
                     rows: mesh.rows as u32, row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx, nodes,
-                    gradients, mapped: optional(&mesh.mapped_by_position), params: &params.values,
+                    gradients, mapped_first: mesh.mapped_by_row.first(),
+                    mapped: mesh.mapped_by_row.values(), params: &params.values,
                     out: &*limits,
                 } })
                 .enqueue(stream)
@@ -290,7 +293,8 @@ impl ResidualCuda {
             launch
                 .record(&kernel_arguments! { EdgeFluxes {
                     edges: mesh.edges as u32, ends: &mesh.ends, areas: &mesh.areas, nodes, gradients,
-                    limits, mapped: optional(&mesh.mapped_by_edge), moments: &mesh.moments,
+                    limits, mapped_first: mesh.mapped_by_edge.first(),
+                    mapped: mesh.mapped_by_edge.values(), moments: &mesh.moments,
                     params: &params.values, out: &*fluxes,
                 } })
                 .enqueue(stream)

@@ -7,7 +7,7 @@ use crate::flux::{
     LayerFix, RoeFix, convective_at_shocks, convective_in_layers, flux, flux_hllc, flux_roe, flux_van_leer,
 };
 use crate::gas::Gas;
-use crate::gradient::{Gradient, NodeRecord, SHOCK};
+use crate::gradient::{Added, Gradient, NodeRecord, SHOCK};
 use crate::limiter::{FaceLimit, face_states};
 use crate::mesh::periodic::Periods;
 use crate::real::{Dual, LANES, LaneKernel, Lanes, Real, prefetch};
@@ -25,8 +25,8 @@ pub struct EdgeFluxes<'a> {
     pub nodes: &'a [NodeRecord],
     /// Gradients for second order; empty for first order.
     pub gradients: &'a [Gradient],
-    /// What is added to the increments of each edge, see [`Mapping`](crate::gradient::Mapping); else empty.
-    pub mapped: &'a [[f64; 6]],
+    /// What is added to the increments of edges, see [`Mapping`](crate::gradient::Mapping).
+    pub mapped: &'a Added<6>,
     /// First moments of the faces where fluxes vary over them, see [`Dual::moments`](crate::dual::Dual::moments); else
     /// empty.
     pub moments: &'a [[[f64; 3]; 3]],
@@ -82,7 +82,8 @@ impl LaneKernel for EdgeFluxes<'_> {
                 let dx = [right[5] - left[5], right[6] - left[6], right[7] - left[7]];
                 let mut ways = [dx, dx.map(|d| V::c(0.0) - d)];
                 if !self.mapped.is_empty() {
-                    let added = V::gather(self.mapped, &edge);
+                    let at = edge.map(|e| self.mapped.first[e as usize]);
+                    let added = V::gather(&self.mapped.values, &at);
                     for (k, added) in added.into_iter().enumerate() {
                         ways[k / 3][k % 3] += added;
                     }

@@ -3,7 +3,7 @@
 use crate::config::Limiter;
 use crate::dual::Dual;
 use crate::equations::perfect_gas::{N, State};
-use crate::gradient::{Gradient, Mapping, NodeRecord};
+use crate::gradient::{Added, Gradient, Mapping, NodeRecord};
 use crate::limiter::{limiter_barth, limiter_venkatakrishnan, rise};
 use crate::parallel;
 use crate::real::{LaneKernel, Lanes, dispatch};
@@ -28,7 +28,7 @@ pub fn node_limits(
     parallel::rows(team, dual.nodes(), 1, out, |rows, out| {
         dispatch(
             Isa::detect(),
-            Kernel { rows, dual, nodes, gradients, mapped: &mapping.by_position, limiter, eps2, out },
+            Kernel { rows, dual, nodes, gradients, mapped: &mapping.by_row, limiter, eps2, out },
         );
     });
 }
@@ -43,7 +43,7 @@ struct Kernel<'a> {
     dual: &'a Dual,
     nodes: &'a [NodeRecord],
     gradients: &'a [Gradient],
-    mapped: &'a [[f64; 3]],
+    mapped: &'a Added<3>,
     limiter: Limiter,
     eps2: State,
     out: &'a mut [State],
@@ -74,11 +74,12 @@ impl LaneKernel for Kernel<'_> {
             }
             let g = [V::from_array(&slopes[0]), V::from_array(&slopes[1]), V::from_array(&slopes[2])];
             let mut phi = V::c(1.0);
-            for (k, &j) in self.dual.pattern.range(i).zip(neighbors) {
+            let mapped = self.mapped.of(i);
+            for (k, &j) in neighbors.iter().enumerate() {
                 let other = &self.nodes[j as usize];
                 let mut half =
                     [0.5 * (other[5] - own[5]), 0.5 * (other[6] - own[6]), 0.5 * (other[7] - own[7])];
-                if let Some(added) = self.mapped.get(k) {
+                if let Some(added) = mapped.get(k) {
                     half = std::array::from_fn(|axis| half[axis] + 0.5 * added[axis]);
                 }
                 let slope = V::c(half[0]) * g[0] + V::c(half[1]) * g[1] + V::c(half[2]) * g[2];

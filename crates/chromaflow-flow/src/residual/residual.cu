@@ -22,10 +22,11 @@ node_limits(NodeLimits) {
     const double* g = gradients + (u64)row * 16 + v;
     const double gx = g[0], gy = g[5], gz = g[10];
     double phi = 1;
+    const u32 from = mapped_first ? mapped_first[row] : 0;
 #pragma unroll 1
     for (u32 k = first; k < end; k++) {
         double half = 0.5 * (nodes[(u64)col_idx[k] * 8 + lane] - own);
-        if (mapped && lane >= 5) half += 0.5 * mapped[(u64)k * 3 + lane - 5];
+        if (from && lane >= 5) half += 0.5 * mapped[(u64)(from + k - first) * 3 + lane - 5];
         const double x = __shfl_sync(mask, half, 5, 8), y = __shfl_sync(mask, half, 6, 8),
                      z = __shfl_sync(mask, half, 7, 8);
         const double slope = x * gx + y * gy + z * gz;
@@ -93,7 +94,8 @@ __device__ __forceinline__ State first_moment(pointwise::Gas<double> gas, const 
 template <bool SECOND>
 __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__ ends, const double* __restrict__ areas,
                                             const double* __restrict__ nodes, const double* __restrict__ gradients,
-                                            const double* __restrict__ limits, const double* __restrict__ mapped,
+                                            const double* __restrict__ limits, const u32* __restrict__ mapped_first,
+                                            const double* __restrict__ mapped,
                                             const double* __restrict__ moments,
                                             const Params* __restrict__ params, double* __restrict__ out) {
     __shared__ double shared[128 * 5];
@@ -109,10 +111,11 @@ __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__
             const Gradient gl = load_gradient(gradients, ab.x), gr = load_gradient(gradients, ab.y);
             jumps_a = gl[SHOCK], jumps_b = gr[SHOCK];
             Vec3 to_r, to_l;
+            const u32 added = mapped_first ? mapped_first[e] : 0;
 #pragma unroll
             for (int d = 0; d < 3; d++) {
                 to_r[d] = b.x[d] - a.x[d], to_l[d] = -to_r[d];
-                if (mapped) to_r[d] += mapped[(u64)e * 6 + d], to_l[d] += mapped[(u64)e * 6 + 3 + d];
+                if (added) to_r[d] += mapped[(u64)added * 6 + d], to_l[d] += mapped[(u64)added * 6 + 3 + d];
             }
             State eps2, pl, pr;
 #pragma unroll
@@ -145,10 +148,10 @@ __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__
     for (u32 at = threadIdx.x; at < count; at += 128) out[(u64)base * 5 + at] = shared[at];
 }
 extern "C" __global__ void __launch_bounds__(128) edge_fluxes_1(EdgeFluxes) {
-    edge_fluxes<false>(edges, ends, areas, nodes, gradients, limits, mapped, moments, params, out);
+    edge_fluxes<false>(edges, ends, areas, nodes, gradients, limits, mapped_first, mapped, moments, params, out);
 }
 extern "C" __global__ void __launch_bounds__(128) edge_fluxes_2(EdgeFluxes) {
-    edge_fluxes<true>(edges, ends, areas, nodes, gradients, limits, mapped, moments, params, out);
+    edge_fluxes<true>(edges, ends, areas, nodes, gradients, limits, mapped_first, mapped, moments, params, out);
 }
 
 // Sums of the edges' fluxes out of each control volume, [row][5], in the order of the row. `signed_edge` has the edge

@@ -1,7 +1,7 @@
 use super::*;
 use crate::config::{Boundary, FluxScheme, Limiter};
 use crate::flux::{LayerFix, RoeFix};
-use crate::gradient::least_squares;
+use crate::gradient::{Added, least_squares};
 use crate::mesh::generate::{Cells, FlatPlate, box_mesh};
 use crate::testmesh::mixed_cube;
 
@@ -40,7 +40,7 @@ fn residual_with(
         moments: &[],
     };
     let mut gradients = vec![[0.0; 16]; nodes.len()];
-    least_squares(&team, &dual.pattern, nodes, space.gradient, &[], &mut gradients);
+    least_squares(&team, &dual.pattern, nodes, space.gradient, &Added::default(), &mut gradients);
     let mut fluxes = vec![[0.0; 5]; dual.edges.len()];
     let mut out = vec![[0.0; 5]; nodes.len()];
     inviscid.edge_fluxes(nodes, if space.second_order { &gradients } else { &[] }, &[], &mut fluxes);

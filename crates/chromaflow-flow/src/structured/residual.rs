@@ -12,8 +12,8 @@ use crate::gas::{Gas, Transport, temperature, viscosity};
 use crate::parallel;
 use crate::real::{LANES, LaneKernel, Lanes, dispatch};
 use crate::viscous::{
-    conductivity_by_mu, flux_viscous_across, flux_viscous_along, molecular, spectral_radius_viscous,
-    spectral_radius_viscous_of, velocity_and_temperature, with_eddies,
+    conductivity_by_mu, flux_viscous_across, flux_viscous_along, molecular, spectral_radius_viscous_of,
+    velocity_and_temperature, with_eddies,
 };
 use chromaflow_device::{Isa, Team};
 use std::ops::Range;
@@ -325,11 +325,13 @@ impl LaneKernel for Steps<'_> {
                 let w = load_state::<V>(&block.w, block.cells.len(), at);
                 let volume = load::<V>(&block.metrics.volume, at);
                 let (mut largest, mut smallest) = (V::c(1e-300), V::c(1e300));
-                let mut diffusing = None;
-                if let (Some(transport), Some(model)) = (&physics.transport, &physics.turbulence) {
-                    let own = molecular(gas, transport.lift(), temperature(gas, &w));
-                    let eddies = load(&block.eddies.viscosity, at);
-                    diffusing = Some(with_eddies(gas, &own, eddies, V::c(model.prandtl)));
+                let mut diffusing = [V::c(0.0); 2];
+                if let Some(transport) = &physics.transport {
+                    diffusing = molecular(gas, transport.lift(), temperature(gas, &w));
+                    if let Some(model) = &physics.turbulence {
+                        let eddies = load(&block.eddies.viscosity, at);
+                        diffusing = with_eddies(gas, &diffusing, eddies, V::c(model.prandtl));
+                    }
                 }
                 for d in 0..3 {
                     if !block.active[d] {
@@ -342,11 +344,8 @@ impl LaneKernel for Steps<'_> {
                         n[k] = V::c(0.5) * (low[k] + high[k]);
                     }
                     let mut radius = spectral_radius(gas, &w, &n);
-                    if let Some(diffusing) = &diffusing {
-                        radius += V::c(2.0) * spectral_radius_viscous_of(gas, diffusing, &w, &n, volume);
-                    } else if let Some(transport) = &physics.transport {
-                        let viscous = spectral_radius_viscous(gas, transport.lift(), &w, &n, volume);
-                        radius += V::c(2.0) * viscous;
+                    if physics.transport.is_some() {
+                        radius += V::c(2.0) * spectral_radius_viscous_of(gas, &diffusing, &w, &n, volume);
                     }
                     largest = largest.max(radius);
                     smallest = smallest.min(radius);

@@ -258,7 +258,7 @@ fn mapping_of(walls: Option<&Around>, dual: &Dual, mesh: &Mesh, space: &Space, t
         Some(walls) => Mapping::new(team, dual, places, &walls.distance, &walls.away),
         None => Mapping::default(),
     };
-    mapping.with_periods(dual, places)
+    mapping.with_periods(team, dual, places)
 }
 
 /// The set-up with conditions for the planes of a planar mesh, checked.

@@ -30,7 +30,7 @@ impl FlowSystem {
         }
         if with_gradients {
             let weights = self.config.space.gradient;
-            let mapped = &self.mapping.by_position;
+            let mapped = &self.mapping.by_row;
             least_squares(&self.team, &self.dual.pattern, &self.nodes, weights, mapped, &mut gradients);
             let pattern = &self.dual.pattern;
             self.mirrors.gradients(&self.team, pattern, &self.nodes, weights, mapped, &mut gradients);

@@ -5,7 +5,7 @@ use chromaflow_flow::config::{Boundary, FluxScheme, Space};
 use chromaflow_flow::dual::Dual;
 use chromaflow_flow::flux::{LayerFix, RoeFix};
 use chromaflow_flow::gas::Gas;
-use chromaflow_flow::gradient::{Mapping, NodeRecord, least_squares};
+use chromaflow_flow::gradient::{Added, Mapping, NodeRecord, least_squares};
 use chromaflow_flow::mesh::{Mesh, ReadOptions, load};
 use chromaflow_flow::residual::Inviscid;
 
@@ -59,7 +59,7 @@ fn unrest(mesh: &Mesh, flux: FluxScheme) -> f64 {
         moments: &[],
     };
     let mut gradients = vec![[0.0; 16]; nodes.len()];
-    least_squares(&team, &dual.pattern, &nodes, space.gradient, &[], &mut gradients);
+    least_squares(&team, &dual.pattern, &nodes, space.gradient, &Added::default(), &mut gradients);
     let mut fluxes = vec![[0.0; 5]; dual.edges.len()];
     let mut residual = vec![[0.0; 5]; nodes.len()];
     inviscid.edge_fluxes(&nodes, &gradients, &[], &mut fluxes);

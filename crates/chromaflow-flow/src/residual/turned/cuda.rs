@@ -2,7 +2,7 @@
 //! Launches of turned.cu.
 
 use super::TurnedEdges;
-use crate::gpu::{Params, blocks, source};
+use crate::gpu::{AddedCuda, Params, blocks, source};
 use crate::residual::arguments::EdgeFluxes;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Share, Stream, Write};
@@ -38,7 +38,7 @@ pub struct TurnedCuda {
     places: DeviceBuffer<u32>,
     turns: DeviceBuffer<f64>,
     areas: DeviceBuffer<f64>,
-    mapped: DeviceBuffer<f64>,
+    mapped: AddedCuda,
     moments: DeviceBuffer<f64>,
     nodes: DeviceBuffer<f64>,
     gradients: DeviceBuffer<f64>,
@@ -70,7 +70,7 @@ impl TurnedCuda {
             places: stream.upload(&places)?,
             turns: stream.upload(turned.turns.as_flattened().as_flattened())?,
             areas: stream.upload(turned.areas.as_flattened())?,
-            mapped: stream.upload(turned.mapped.as_flattened())?,
+            mapped: AddedCuda::new(stream, &turned.mapped)?,
             moments: stream.upload(turned.moments.as_flattened().as_flattened())?,
             nodes: buffer(16 * count)?,
             gradients: buffer(32 * count)?,
@@ -107,7 +107,7 @@ impl TurnedCuda {
                 .record(&kernel_arguments! { EdgeFluxes {
                     edges: count as u32, ends: &self.places, areas: &self.areas, nodes: &self.nodes,
                     gradients: &self.gradients, limits: &self.limits,
-                    mapped: crate::gpu::optional(&self.mapped), moments: &self.moments,
+                    mapped_first: self.mapped.first(), mapped: self.mapped.values(), moments: &self.moments,
                     params: &params.values, out: &self.fluxes,
                 } })
                 .enqueue(stream)?;

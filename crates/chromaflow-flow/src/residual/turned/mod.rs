@@ -8,7 +8,7 @@ pub(crate) mod cuda;
 
 use super::{EdgeFluxes, Inviscid};
 use crate::dual::Dual;
-use crate::gradient::{Gradient, NodeRecord};
+use crate::gradient::{Added, Gradient, NodeRecord};
 use crate::mesh::periodic::{Matrix, product};
 use crate::ranks::Seam;
 use crate::real::dispatch;
@@ -30,8 +30,8 @@ pub struct TurnedEdges {
     pub turns: Vec<Matrix>,
     /// Directed areas, `[count]`.
     pub areas: Vec<[f64; 3]>,
-    /// What is added to increments, `[count]`; empty where nothing is.
-    pub mapped: Vec<[f64; 6]>,
+    /// What is added to increments.
+    pub mapped: Added<6>,
     /// First moments of the faces, `[count]`; empty where fluxes do not vary over them.
     pub moments: Vec<[[f64; 3]; 3]>,
 }
@@ -42,7 +42,7 @@ impl TurnedEdges {
     pub fn new(
         dual: &Dual,
         (seam, share): (&Seam, &Share),
-        by_edge: &[[f64; 6]],
+        by_edge: &Added<6>,
         moments: &[[[f64; 3]; 3]],
     ) -> Self {
         let images: BTreeMap<u32, (u32, i32)> =
@@ -60,7 +60,7 @@ impl TurnedEdges {
             };
             beyond.then_some(turns)
         };
-        let mut out = Self::default();
+        let (mut out, mut mapped) = (Self::default(), vec![[0.0; 6]]);
         for (at, edge) in dual.edges.iter().enumerate() {
             let Some(turns) = turns(edge) else { continue };
             let m = seam.rotation.matrix(-turns);
@@ -70,9 +70,10 @@ impl TurnedEdges {
             let factor = |i: u32| images.get(&i).map_or((i, !on_axis(i)), |&(of, _)| (of, false));
             out.factors.extend(edge.map(factor));
             out.areas.push(product(&m, dual.areas[at]));
-            if let Some(&[a, b, c, x, y, z]) = by_edge.get(at) {
+            if !by_edge.is_empty() {
+                let [a, b, c, x, y, z] = by_edge.get(at, 0);
                 let (to, from) = (product(&m, [a, b, c]), product(&m, [x, y, z]));
-                out.mapped.push([to[0], to[1], to[2], from[0], from[1], from[2]]);
+                mapped.push([to[0], to[1], to[2], from[0], from[1], from[2]]);
             }
             if let Some(moment) = moments.get(at) {
                 // m M m^T
@@ -80,6 +81,9 @@ impl TurnedEdges {
                 out.moments.push(transposed(&transposed(&rows).map(|column| product(&m, column))));
             }
             out.turns.push(m);
+        }
+        if mapped.len() > 1 {
+            out.mapped = Added { first: (1..mapped.len() as u32).collect(), values: mapped };
         }
         out
     }
