@@ -15,8 +15,9 @@ use crate::run::files::Files;
 use chromaflow_device::cuda::Gpu;
 use chromaflow_flow::config::Boundary;
 use chromaflow_flow::grid::{Grid, GridError};
-use chromaflow_flow::march::{FlowError, Host, March, Spread};
+use chromaflow_flow::march::{FlowError, Host, March};
 use chromaflow_flow::mesh::{Mesh, Planar};
+use chromaflow_flow::on_grid::Shown;
 use chromaflow_flow::output::{Field, Restart};
 use chromaflow_flow::structured::lax_wendroff::{LaxWendroffSolver, LaxWendroffSystem};
 use chromaflow_flow::structured::{StructuredConfig, StructuredSolver, StructuredSystem};
@@ -185,7 +186,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
     }
 
     fn fields(&mut self) -> Vec<Field> {
-        S::fields(&mut self.solver)
+        self.solver.fields()
     }
 
     fn is_wall(&self, marker: &str) -> bool {
@@ -197,7 +198,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
     }
 
     fn restart(&self) -> Restart {
-        S::restart(&self.solver)
+        self.solver.restart()
     }
 
     fn restart_places(&self) -> Cow<'_, Mesh> {
@@ -205,18 +206,18 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
     }
 
     fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
-        for name in S::unknowns_missing_in(&self.solver, restart).iter().filter(|_| self.ctx.verbose()) {
+        for name in self.solver.unknowns_missing_in(restart).iter().filter(|_| self.ctx.verbose()) {
             eprintln!("note: the restart has no `{name}`, which starts anew");
         }
-        S::resume(&mut self.solver, restart)
+        self.solver.resume(restart)
     }
 
     fn coupled(&self) -> Vec<String> {
-        S::coupled_unknowns(&self.solver)
+        self.solver.coupled_unknowns()
     }
 
     fn remarks(&self) -> Vec<String> {
-        summary::heights("cells at", S::y_plus(&self.solver))
+        summary::heights("cells at", self.solver.y_plus())
     }
 
     fn rank_reports(&self) -> Vec<RankReport> {
@@ -280,38 +281,26 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         let Value::Object(mut facts) = facts else { unreachable!("written above") };
         over_ranks::facts(S::division(&self.solver), &self.solver, &mut facts);
         if self.config.turbulence.is_some() {
-            facts.insert("walls".to_owned(), summary::walls(S::y_plus(&self.solver)));
+            facts.insert("walls".to_owned(), summary::walls(self.solver.y_plus()));
             let model = self.case.turbulence.model;
             facts.insert(
                 "turbulence".to_owned(),
-                json!({ "model": model, "unknowns": S::coupled_unknowns(&self.solver).len() }),
+                json!({ "model": model, "unknowns": self.solver.coupled_unknowns().len() }),
             );
         }
         facts
     }
 }
 
-/// What the solvers of structured grids have in common: unknowns in the cells, implicit; in the nodes, explicit.
-trait GridSystem: Host {
+/// What the solvers of structured grids have in common besides: unknowns in the cells, implicit; in the nodes, explicit.
+trait GridSystem: Shown {
     fn use_gpu(solver: &mut March<Self>, gpu: &Gpu) -> Result<(), FlowError>;
     fn grid(solver: &March<Self>) -> &Grid;
-    fn fields(solver: &mut March<Self>) -> Vec<Field>;
     fn entropy_error(solver: &March<Self>) -> f64;
     fn on_points(solver: &March<Self>, width: usize, rows: &[f64]) -> Vec<f64>;
-    fn restart(solver: &March<Self>) -> Restart;
     fn restart_places(solver: &March<Self>) -> Mesh;
-    fn resume(solver: &mut March<Self>, restart: &Restart) -> Result<(), FlowError>;
     fn division(_: &March<Self>) -> Option<(usize, f64)> {
         None
-    }
-    fn coupled_unknowns(_: &March<Self>) -> Vec<String> {
-        Vec::new()
-    }
-    fn unknowns_missing_in(_: &March<Self>, _: &Restart) -> Vec<String> {
-        Vec::new()
-    }
-    fn y_plus(_: &March<Self>) -> Vec<(String, Spread)> {
-        Vec::new()
     }
 }
 
@@ -325,23 +314,14 @@ macro_rules! grid_system {
             fn grid(solver: &March<Self>) -> &Grid {
                 solver.grid()
             }
-            fn fields(solver: &mut March<Self>) -> Vec<Field> {
-                solver.fields()
-            }
             fn entropy_error(solver: &March<Self>) -> f64 {
                 solver.entropy_error()
             }
             fn on_points(solver: &March<Self>, width: usize, rows: &[f64]) -> Vec<f64> {
                 $on_points(solver, width, rows)
             }
-            fn restart(solver: &March<Self>) -> Restart {
-                solver.restart()
-            }
             fn restart_places(solver: &March<Self>) -> Mesh {
                 solver.restart_places()
-            }
-            fn resume(solver: &mut March<Self>, restart: &Restart) -> Result<(), FlowError> {
-                solver.resume(restart)
             }
             $($more)*
         }
@@ -355,15 +335,6 @@ grid_system!(
     },
     fn division(solver: &March<Self>) -> Option<(usize, f64)> {
         solver.division()
-    },
-    fn coupled_unknowns(solver: &March<Self>) -> Vec<String> {
-        solver.coupled_unknowns()
-    },
-    fn unknowns_missing_in(solver: &March<Self>, restart: &Restart) -> Vec<String> {
-        solver.unknowns_missing_in(restart)
-    },
-    fn y_plus(solver: &March<Self>) -> Vec<(String, Spread)> {
-        solver.y_plus()
     }
 );
 grid_system!(LaxWendroffSystem, LaxWendroffSolver::in_mesh_order);

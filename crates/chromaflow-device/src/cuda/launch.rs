@@ -193,23 +193,6 @@ impl Kernel {
     }
 }
 
-/// A struct of kernels with the names of their entries, and `of`, which finds them in a module.
-#[macro_export]
-macro_rules! kernel_entries {
-    ($(#[$doc:meta])* $vis:vis struct $name:ident { $($field:ident),* $(,)? }) => {
-        $(#[$doc])*
-        $vis struct $name {
-            $($field: $crate::cuda::Kernel,)*
-        }
-
-        impl $name {
-            $vis fn of(module: &std::sync::Arc<$crate::cuda::Module>) -> Result<Self, $crate::cuda::CudaError> {
-                Ok(Self { $($field: module.kernel(stringify!($field))?,)* })
-            }
-        }
-    };
-}
-
 /// A launch being put together.
 #[derive(Clone, Debug)]
 pub struct Launch<'a> {

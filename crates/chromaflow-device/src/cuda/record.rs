@@ -249,6 +249,66 @@ macro_rules! kernel_arguments {
     (@ $field:ident $value:expr) => { ($value).into() };
 }
 
+/// Enqueues a launch with a record of its arguments, whose fields are as [`kernel_arguments!`](crate::kernel_arguments) takes them:
+/// [`Launch::record`](crate::cuda::Launch::record) and [`Launch::enqueue`](crate::cuda::Launch::enqueue) in one, unsafe as the latter is.
+#[macro_export]
+macro_rules! enqueue {
+    ($launch:expr, $stream:expr, $record:ident { $($field:tt)* }) => {
+        $launch.record(&$crate::kernel_arguments! { $record { $($field)* } }).enqueue($stream)
+    };
+}
+
+/// Kernels of a source with what each takes: a struct of their entries, which `of` finds in a module, and the record of each, as
+/// [`kernel_record!`](crate::kernel_record) has it; one without fields stands before or elsewhere. The struct is [`Records`]: what the source needs before its text.
+///
+/// ```
+/// use chromaflow_device::cuda::{Read, Records, Write};
+/// chromaflow_device::kernels! {
+///     /// Both entries of a file.
+///     pub struct Kernels {
+///         scale: Scale { n: u64, a: f64, x: Read<f64>, y: Write<f64> },
+///         scale_twice: Scale,
+///     }
+/// }
+/// assert!(Kernels::declarations().starts_with("#define Scale unsigned long long n, double a, "));
+/// ```
+#[macro_export]
+macro_rules! kernels {
+    ($(#[$doc:meta])* $vis:vis struct $name:ident {
+        $($kernel:ident: $record:ident $({ $($field:tt)* })?),* $(,)?
+    }) => {
+        $($($crate::kernel_record! {
+            #[doc = concat!("What `", stringify!($kernel), "` takes.")]
+            $vis struct $record { $($field)* }
+        })?)*
+
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        #[allow(clippy::struct_field_names)] // entries' names, which a source shares with others
+        $vis struct $name {
+            $(pub $kernel: $crate::cuda::Kernel,)*
+        }
+
+        impl $name {
+            /// Finds them in a module.
+            ///
+            /// # Errors
+            /// [`CudaError::Driver`](chromaflow_device::cuda::CudaError::Driver) where one is not there.
+            $vis fn of(module: &std::sync::Arc<$crate::cuda::Module>) -> Result<Self, $crate::cuda::CudaError> {
+                Ok(Self { $($kernel: module.kernel(stringify!($kernel))?,)* })
+            }
+        }
+
+        impl $crate::cuda::Records for $name {
+            fn declarations() -> String {
+                let mut all = vec![$(<$record as $crate::cuda::Record>::declaration()),*];
+                all.dedup();
+                all.concat()
+            }
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -40,48 +40,12 @@ const _: () = assert!(size_of::<MirrorNode<f64>>() == MIRROR_SIZE, "nothing lies
 // SAFETY: `repr(C)` of two numbers of four bytes and a record of f64 only; by the assertion above no byte of it is padding.
 unsafe impl NoUninit for MirrorNode<f64> {}
 
-/// An array of `Condition` as kernels read it.
+/// An array of `Condition`, `WallNode`, `LawNode` or `MirrorNode` as kernels read it.
 ///
 /// # Errors
 /// [`GpuError::Cuda`].
-pub(crate) fn upload_conditions(
-    stream: &Stream,
-    conditions: &[Condition<f64>],
-) -> Result<DeviceBuffer<u64>, GpuError> {
-    Ok(stream.upload(bytemuck::cast_slice::<_, u64>(conditions))?)
-}
-
-/// An array of `WallNode` as kernels read it.
-///
-/// # Errors
-/// [`GpuError::Cuda`].
-pub(crate) fn upload_wall_nodes(
-    stream: &Stream,
-    nodes: &[WallNode<f64>],
-) -> Result<DeviceBuffer<u64>, GpuError> {
-    Ok(stream.upload(bytemuck::cast_slice::<_, u64>(nodes))?)
-}
-
-/// An array of `LawNode` as kernels read it.
-///
-/// # Errors
-/// [`GpuError::Cuda`].
-pub(crate) fn upload_law_nodes(
-    stream: &Stream,
-    nodes: &[LawNode<f64>],
-) -> Result<DeviceBuffer<u64>, GpuError> {
-    Ok(stream.upload(bytemuck::cast_slice::<_, u64>(nodes))?)
-}
-
-/// An array of `MirrorNode` as kernels read it.
-///
-/// # Errors
-/// [`GpuError::Cuda`].
-pub(crate) fn upload_mirror_nodes(
-    stream: &Stream,
-    nodes: &[MirrorNode<f64>],
-) -> Result<DeviceBuffer<u64>, GpuError> {
-    Ok(stream.upload(bytemuck::cast_slice::<_, u64>(nodes))?)
+pub(crate) fn upload_structs<T: NoUninit>(stream: &Stream, all: &[T]) -> Result<DeviceBuffer<u64>, GpuError> {
+    Ok(stream.upload(bytemuck::cast_slice::<_, u64>(all))?)
 }
 
 /// Takes over the back pressures that the device has adapted.

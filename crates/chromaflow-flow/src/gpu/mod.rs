@@ -31,9 +31,7 @@ pub use crate::jacobian::cuda::JacobianCuda;
 pub use crate::residual::cuda::{BoundaryCuda, ResidualCuda, ViscousCuda};
 pub use crate::residual::node_gradients::cuda::NodeGradientsCuda;
 pub(crate) use clock::{Clock, MARKS};
-pub(crate) use conditions::{
-    download_pressures, upload_conditions, upload_law_nodes, upload_mirror_nodes, upload_wall_nodes,
-};
+pub(crate) use conditions::{download_pressures, upload_structs};
 pub(crate) use sums::{AddParts, Sums};
 
 const COMMON: &str = include_str!("common.cuh");

@@ -4,29 +4,27 @@
 use super::Mirrors;
 use crate::bc::MirrorNode;
 use crate::config::GradientWeights;
-use crate::gpu::{MeshCuda, blocks, source, upload_mirror_nodes};
+use crate::gpu::{MeshCuda, blocks, source, upload_structs};
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream, Write};
-use chromaflow_device::{kernel_arguments, kernel_record};
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read, Stream, Write};
+use chromaflow_device::{enqueue, kernels};
 
-kernel_record! {
-    /// What `least_squares` takes.
-    struct LeastSquares {
-        rows: u32, row_ptr: Read<u32>, col_idx: Read<u32>, nodes: Read<f64>, by_distance: u32,
-        mapped_first: Read<u32>, mapped: Read<f64>, out: Write<f64>,
-    }
-
-    /// What `mirror_gradients` takes.
-    struct MirrorGradients {
-        count: u32, mirrors: Read<MirrorNode<f64>>, weights: Read<f64>, row_ptr: Read<u32>,
-        col_idx: Read<u32>, nodes: Read<f64>, by_distance: u32, mapped_first: Read<u32>,
-        mapped: Read<f64>, out: Write<f64>,
+kernels! {
+    struct Kernels {
+        least_squares: LeastSquares {
+            rows: u32, row_ptr: Read<u32>, col_idx: Read<u32>, nodes: Read<f64>, by_distance: u32,
+            mapped_first: Read<u32>, mapped: Read<f64>, out: Write<f64>,
+        },
+        mirror_gradients: MirrorGradients {
+            count: u32, mirrors: Read<MirrorNode<f64>>, weights: Read<f64>, row_ptr: Read<u32>,
+            col_idx: Read<u32>, nodes: Read<f64>, by_distance: u32, mapped_first: Read<u32>,
+            mapped: Read<f64>, out: Write<f64>,
+        },
     }
 }
 
 pub(crate) fn kernel_source() -> KernelSource {
-    let text = source("gradient", "", include_str!("gradient.cu"));
-    text.records::<(LeastSquares, MirrorGradients)>().define("QUICK", 1)
+    source("gradient", "", include_str!("gradient.cu")).records::<Kernels>().define("QUICK", 1)
 }
 
 /// [`Mirrors`] on a device.
@@ -45,7 +43,7 @@ impl MirrorsCuda {
     /// # Errors
     /// [`GpuError::Cuda`].
     pub fn new(stream: &Stream, mirrors: &Mirrors) -> Result<Self, GpuError> {
-        let nodes = upload_mirror_nodes(stream, &mirrors.nodes)?;
+        let nodes = upload_structs(stream, &mirrors.nodes)?;
         Ok(Self { count: mirrors.nodes.len(), nodes, weights: stream.upload(&mirrors.weights)? })
     }
 }
@@ -55,8 +53,7 @@ impl MirrorsCuda {
 /// **Shapes**: `nodes [rows, 8]`, gradients `[rows, 16]`: those of the twin.
 /// **Launch shape**: eight lanes a row. **Twin**: [`least_squares`](super::least_squares).
 pub struct LeastSquaresCuda {
-    kernel: Kernel,
-    mirrored: Kernel,
+    kernels: Kernels,
     by_distance: u32,
     mapped: bool,
 }
@@ -68,10 +65,8 @@ impl LeastSquaresCuda {
     /// [`GpuError::Cuda`].
     pub fn new(stream: &Stream, weights: GradientWeights, mapped: bool) -> Result<Self, GpuError> {
         let module = stream.gpu().module(&kernel_source())?;
-        let [kernel, mirrored] = [module.kernel("least_squares")?, module.kernel("mirror_gradients")?];
         Ok(Self {
-            kernel,
-            mirrored,
+            kernels: Kernels::of(&module)?,
             by_distance: u32::from(weights == GradientWeights::InverseDistance),
             mapped,
         })
@@ -89,16 +84,13 @@ impl LeastSquaresCuda {
         gradients: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         assert!(nodes.len() == 8 * mesh.rows && gradients.len() == 16 * mesh.rows);
-        let launch = self.kernel.launch(blocks(mesh.rows, 16), 128);
         let added = if self.mapped { &mesh.mapped_by_row } else { &mesh.shifts_by_row };
         // SAFETY: columns are rows of the mesh; the arrays have the lengths checked above.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { LeastSquares {
-                    rows: mesh.rows as u32, row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx, nodes,
-                    by_distance: self.by_distance, mapped_first: added.first(), mapped: added.values(), out: &*gradients,
-                } })
-                .enqueue(stream)
+            enqueue! { self.kernels.least_squares.launch(blocks(mesh.rows, 16), 128), stream, LeastSquares {
+                rows: mesh.rows as u32, row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx, nodes,
+                by_distance: self.by_distance, mapped_first: added.first(), mapped: added.values(), out: &*gradients,
+            } }
         }?)
     }
 
@@ -116,17 +108,14 @@ impl LeastSquaresCuda {
         gradients: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         assert!(nodes.len() == 8 * mesh.rows && gradients.len() == 16 * mesh.rows);
-        let launch = self.mirrored.launch(blocks(mirrors.count, 16), 128);
         let added = if self.mapped { &mesh.mapped_by_row } else { &mesh.shifts_by_row };
         // SAFETY: the nodes of the list are rows, with a weight for each of their neighbors; columns are rows of the mesh.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { MirrorGradients {
-                    count: mirrors.count as u32, mirrors: &mirrors.nodes, weights: &mirrors.weights,
-                    row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx, nodes, by_distance: self.by_distance,
-                    mapped_first: added.first(), mapped: added.values(), out: &*gradients,
-                } })
-                .enqueue(stream)
+            enqueue! { self.kernels.mirror_gradients.launch(blocks(mirrors.count, 16), 128), stream, MirrorGradients {
+                count: mirrors.count as u32, mirrors: &mirrors.nodes, weights: &mirrors.weights,
+                row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx, nodes, by_distance: self.by_distance,
+                mapped_first: added.first(), mapped: added.values(), out: &*gradients,
+            } }
         }?)
     }
 }

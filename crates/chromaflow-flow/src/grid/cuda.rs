@@ -3,24 +3,23 @@
 
 use super::Exchange;
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Share, Stream};
-use chromaflow_device::{kernel_arguments, kernel_record};
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read, Share, Stream};
+use chromaflow_device::{enqueue, kernels};
 
-kernel_record! {
-    /// What `fill_ghosts` takes.
-    struct FillGhosts {
-        pairs: u32, components: u32, cells: u64, by_cell: u32, copies: Read<[u32; 2]>, fields: Share<f64>,
-    }
-
-    /// What `fill_turned_ghosts` takes.
-    struct FillTurnedGhosts {
-        count: u32, components: u32, cells: u64, by_cell: u32, copies: Read<u32>, matrices: Read<f64>,
-        fields: Share<f64>,
+kernels! {
+    struct Kernels {
+        fill_ghosts: FillGhosts {
+            pairs: u32, components: u32, cells: u64, by_cell: u32, copies: Read<[u32; 2]>, fields: Share<f64>,
+        },
+        fill_turned_ghosts: FillTurnedGhosts {
+            count: u32, components: u32, cells: u64, by_cell: u32, copies: Read<u32>, matrices: Read<f64>,
+            fields: Share<f64>,
+        },
     }
 }
 
 pub(crate) fn kernel_source() -> KernelSource {
-    KernelSource::new("exchange", include_str!("exchange.cu")).records::<(FillGhosts, FillTurnedGhosts)>()
+    KernelSource::new("exchange", include_str!("exchange.cu")).records::<Kernels>()
 }
 
 /// How components of the cells of all blocks lie in one array. Cells of a block lie as [`super::Cells`] has them, blocks one
@@ -37,7 +36,7 @@ pub enum FieldLayout {
 ///
 /// **Launch shape**: a thread a value, or a cell where sides are turned, 256 threads. **Twin**: [`Exchange::fill_states`].
 pub struct ExchangeCuda {
-    kernels: [Kernel; 2],
+    kernels: Kernels,
     /// Ghost cell, cell.
     pairs: DeviceBuffer<u32>,
     /// Ghost cell, cell, number of the matrix; the matrices.
@@ -67,7 +66,7 @@ impl ExchangeCuda {
             if turned.is_empty() { Vec::new() } else { pairs.iter().copied().chain(untwisted).collect() };
         let module = stream.gpu().module(&kernel_source())?;
         Ok(Self {
-            kernels: [module.kernel("fill_ghosts")?, module.kernel("fill_turned_ghosts")?],
+            kernels: Kernels::of(&module)?,
             pairs: stream.upload(&pairs)?,
             turned: stream.upload(&turned)?,
             all: stream.upload(&all)?,
@@ -99,15 +98,12 @@ impl ExchangeCuda {
         self.copy(stream, &self.pairs, fields, components, by_cell)?;
         if turned > 0 {
             assert!(components >= 4, "states with a vector");
-            let launch = self.kernels[1].launch(turned.div_ceil(256), 256);
             // SAFETY: as above; matrices have the numbers of these pairs.
             unsafe {
-                launch
-                    .record(&kernel_arguments! { FillTurnedGhosts {
-                        count: turned as u32, components: components as u32, cells: self.cells as u64, by_cell,
-                        copies: &self.turned, matrices: &self.matrices, fields: &*fields,
-                    } })
-                    .enqueue(stream)?;
+                enqueue! { self.kernels.fill_turned_ghosts.launch(turned.div_ceil(256), 256), stream, FillTurnedGhosts {
+                    count: turned as u32, components: components as u32, cells: self.cells as u64, by_cell,
+                    copies: &self.turned, matrices: &self.matrices, fields: &*fields,
+                } }?;
             }
         }
         Ok(())
@@ -143,15 +139,12 @@ impl ExchangeCuda {
         if pairs == 0 {
             return Ok(());
         }
-        let launch = self.kernels[0].launch((pairs * components).div_ceil(256), 256);
         // SAFETY: both cells of each pair are below `cells`; no pair reads what another writes.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { FillGhosts {
-                    pairs: pairs as u32, components: components as u32, cells: self.cells as u64, by_cell,
-                    copies, fields: &*fields,
-                } })
-                .enqueue(stream)
+            enqueue! { self.kernels.fill_ghosts.launch((pairs * components).div_ceil(256), 256), stream, FillGhosts {
+                pairs: pairs as u32, components: components as u32, cells: self.cells as u64, by_cell, copies,
+                fields: &*fields,
+            } }
         }?)
     }
 }

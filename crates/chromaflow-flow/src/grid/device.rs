@@ -8,7 +8,7 @@
 use super::{ALIGNED, Cells, GHOSTS, Grid};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Launch, Read, Stream, Write};
-use chromaflow_device::{kernel_arguments, kernel_elements, kernel_record};
+use chromaflow_device::{enqueue, kernel_elements, kernel_record, kernels};
 
 kernel_elements! {
     /// A block of a grid as kernels read it.
@@ -18,12 +18,15 @@ kernel_elements! {
 kernel_record! {
     /// The blocks of a grid, and block and first entry of each chunk.
     pub(crate) struct Chunks { blocks: Read<GridBlock>, chunks: Read<[u32; 2]> }
+}
 
-    /// What `reduce_cells` takes.
-    struct ReduceCells { op: u32, chunk_count: u32, over: Chunks, field: Read<f64>, partials: Write<f64> }
-
-    /// What `reduce_partials` takes.
-    struct ReducePartials { op: u32, count: u32, partials: Read<f64>, out: Write<f64> }
+kernels! {
+    struct Kernels {
+        reduce_cells: ReduceCells {
+            op: u32, chunk_count: u32, over: Chunks, field: Read<f64>, partials: Write<f64>,
+        },
+        reduce_partials: ReducePartials { op: u32, count: u32, partials: Read<f64>, out: Write<f64> },
+    }
 }
 
 /// What kernels over grids share: put before their text.
@@ -40,7 +43,7 @@ pub(crate) fn kernel_source() -> KernelSource {
         "grid",
         format!("#line 1 \"grid.cuh\"\n{GRID_CUH}\n#line 1 \"grid.cu\"\n{}", include_str!("grid.cu")),
     )
-    .records::<(ReduceCells, ReducePartials)>()
+    .records::<Kernels>()
 }
 
 /// What a reduction makes of the cells' values. A value that is no number makes the result none.
@@ -64,7 +67,7 @@ pub struct GridCuda {
     len: usize,
     records: DeviceBuffer<u32>,
     chunks: DeviceBuffer<u32>,
-    reduce: [Kernel; 2],
+    kernels: Kernels,
     partials: DeviceBuffer<f64>,
 }
 
@@ -107,7 +110,7 @@ impl GridCuda {
             len,
             records: stream.upload(&records)?,
             chunks: stream.upload(&chunks)?,
-            reduce: [module.kernel("reduce_cells")?, module.kernel("reduce_partials")?],
+            kernels: Kernels::of(&module)?,
             partials: DeviceBuffer::zeroed(stream, PARTS + 1)?,
         })
     }
@@ -186,11 +189,11 @@ impl GridCuda {
     /// When an array has another length.
     pub fn upload<A: AsRef<[f64]>>(
         &self,
-        fields: &[A],
+        fields: impl IntoIterator<Item = A>,
         components: usize,
     ) -> Result<DeviceBuffer<f64>, GpuError> {
         let mut all = vec![0.0; components * self.len];
-        for ((field, c), offset) in fields.iter().zip(&self.cells).zip(&self.offsets) {
+        for ((field, c), offset) in fields.into_iter().zip(&self.cells).zip(&self.offsets) {
             assert_eq!(field.as_ref().len(), components * c.len(), "components of all cells and ghosts");
             for (to, from) in all.chunks_mut(self.len).zip(field.as_ref().chunks(c.len())) {
                 to[*offset..offset + c.len()].copy_from_slice(from);
@@ -209,10 +212,10 @@ impl GridCuda {
     pub fn download<A: AsMut<[f64]>>(
         &self,
         from: &DeviceBuffer<f64>,
-        fields: &mut [A],
+        fields: impl IntoIterator<Item = A>,
     ) -> Result<(), GpuError> {
         let all = from.download()?;
-        for ((field, c), offset) in fields.iter_mut().zip(&self.cells).zip(&self.offsets) {
+        for ((mut field, c), offset) in fields.into_iter().zip(&self.cells).zip(&self.offsets) {
             let field = field.as_mut();
             assert_eq!(field.len() / c.len(), all.len() / self.len, "components of all cells and ghosts");
             for (to, from) in field.chunks_mut(c.len()).zip(all.chunks(self.len)) {
@@ -238,24 +241,18 @@ impl GridCuda {
     ) -> Result<(), GpuError> {
         let values = field.part(component * self.len..(component + 1) * self.len);
         assert!(!out.is_empty());
-        let [reduce_cells, reduce_partials] = &self.reduce;
+        let Kernels { reduce_cells, reduce_partials } = &self.kernels;
         let (op, count) = (reduction as u32, self.chunks.len() / 2);
         let parts = count.min(PARTS);
-        let launch = reduce_cells.launch(parts, CHUNK);
         // SAFETY: cells of chunks that are inside lie in the arrays; there is room for a number a thread block.
         unsafe {
-            launch
-                .record(&kernel_arguments! { ReduceCells {
-                    op, chunk_count: count as u32, over: self.chunk_records(), field: values,
-                    partials: &self.partials,
-                } })
-                .enqueue(&self.stream)?;
-            let launch = reduce_partials.launch(1, 256);
-            launch
-                .record(&kernel_arguments! { ReducePartials {
-                    op, count: parts as u32, partials: &self.partials, out: &*out,
-                } })
-                .enqueue(&self.stream)?;
+            enqueue! { reduce_cells.launch(parts, CHUNK), &self.stream, ReduceCells {
+                op, chunk_count: count as u32, over: self.chunk_records(), field: values,
+                partials: &self.partials,
+            } }?;
+            enqueue! { reduce_partials.launch(1, 256), &self.stream, ReducePartials {
+                op, count: parts as u32, partials: &self.partials, out: &*out,
+            } }?;
         }
         Ok(())
     }

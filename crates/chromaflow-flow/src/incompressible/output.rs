@@ -1,9 +1,10 @@
 //! The state seen from outside: cells, fields on points, restarts.
 
-use super::Solver;
 use super::space::Block;
+use super::{IncompressibleSystem, Solver};
 use crate::config::Time;
-use crate::march::{FlowError, Host, Order, Times, over_ranks};
+use crate::march::{FlowError, Host, March, Order, Spread, Times, over_ranks};
+use crate::on_grid::Shown;
 use crate::output::{Field, Restart};
 use chromaflow::BlockCsr;
 use chromaflow::factor::structured_ilu::StencilMatrix;
@@ -46,29 +47,6 @@ impl Solver {
         flow.iter().map(|s| (*s).to_owned()).chain(scalars).collect()
     }
 
-    /// Does a rank's part of whatever rank 0 is asked for, until rank 0 ends ([`Solver::dismiss`](crate::march::March::dismiss)).
-    ///
-    /// # Errors
-    /// [`FlowError::Ranks`] when another rank has failed.
-    pub fn follow(&mut self) -> Result<(), FlowError> {
-        self.follow_by(|me, order| {
-            match order {
-                Order::Fields => drop(me.fields()),
-                Order::Restart => drop(me.restart()),
-                Order::Resume => me.resume(&Restart::default())?,
-                Order::Largest => {
-                    let found = me.residuals();
-                    drop(me.of_all_cells(found.equations, &found.rates));
-                    drop(me.largest_residual(&found));
-                }
-                Order::Outflow => drop(me.outflow("")),
-                Order::Heights => drop(me.y_plus()),
-                _ => {} // what all systems do alike, or nothing
-            }
-            Ok(())
-        })
-    }
-
     /// The state (p, u, v, w, scalars) of all cells, in the order of [`Solver::cells`](crate::march::March::cells).
     ///
     /// **Shapes**: `[cells, n]`.
@@ -107,16 +85,35 @@ impl Solver {
         (self.host.system.blocks, self.host.residual)
     }
 
+    /// Bytes held.
+    pub fn memory(&self) -> Memory {
+        let floats = |v: &[f64]| size_of_val(v);
+        let grid = |b: &Block| {
+            let len = b.cells.len();
+            // 9 components of areas, volumes, 3 of centers, 3 masks, 9 products
+            8 * 25 * len + size_of_val(&*b.corners)
+        };
+        let host = &self.host;
+        let state: usize = host.fields.iter().map(|f| floats(f)).sum();
+        let rows = 8 * host.space.rows * host.n;
+        Memory {
+            jacobian: host.system.bytes(),
+            factors: host.linear.bytes(),
+            grid: host.space.blocks.iter().map(grid).sum(),
+            state: 2 * state + 2 * rows + floats(&host.levels[0]) + floats(&host.levels[1]),
+            device: self.device_bytes(),
+        }
+    }
+}
+
+impl Shown for IncompressibleSystem {
     /// Fields on the points of every block, block after block, i fastest: pressure, velocity, scalars, those of turbulence. A point's value is
     /// the mean of the cells around it, ghost cells included, so that boundary points have the boundary's values.
-    ///
-    /// # Panics
-    /// When a device computes and [`Solver::sync`] was not called since.
-    pub fn fields(&mut self) -> Vec<Field> {
-        let host = self.synced_mut();
+    fn fields(march: &mut March<Self>) -> Vec<Field> {
+        let host = march.synced_mut();
         let _ = host.tell(Order::Fields);
         host.fill_ghosts(&mut Times::default());
-        let (host, space) = (&self.host, &self.host.space);
+        let (host, space) = (&march.host, &march.host.space);
         let gather = |width: usize, own: Vec<Vec<f64>>| -> Vec<f64> {
             let points = space.points.iter().map(|n| width * n).enumerate();
             space.part.gather_lists(points, own).concat()
@@ -146,34 +143,10 @@ impl Solver {
         fields
     }
 
-    /// Bytes held.
-    pub fn memory(&self) -> Memory {
-        let floats = |v: &[f64]| size_of_val(v);
-        let grid = |b: &Block| {
-            let len = b.cells.len();
-            // 9 components of areas, volumes, 3 of centers, 3 masks, 9 products
-            8 * 25 * len + size_of_val(&*b.corners)
-        };
-        let host = &self.host;
-        let state: usize = host.fields.iter().map(|f| floats(f)).sum();
-        let rows = 8 * host.space.rows * host.n;
-        Memory {
-            jacobian: host.system.bytes(),
-            factors: host.linear.bytes(),
-            grid: host.space.blocks.iter().map(grid).sum(),
-            state: 2 * state + 2 * rows + floats(&host.levels[0]) + floats(&host.levels[1]),
-            device: self.device_bytes(),
-        }
-    }
-
-    /// Everything that a run needs to go on, cell by cell in the order of [`Solver::cells`](crate::march::March::cells).
-    ///
-    /// # Panics
-    /// When a device computes and [`Solver::sync`] was not called since.
-    pub fn restart(&self) -> Restart {
-        let host = self.synced();
+    fn restart(march: &March<Self>) -> Restart {
+        let host = march.synced();
         let _ = host.tell(Order::Restart);
-        let mut restart = self.start_restart();
+        let mut restart = march.start_restart();
         let levels = [&host.rows_of_state(), &host.levels[0], &host.levels[1]];
         let unsteady = matches!(host.config.time, Time::Unsteady(_));
         for (name, level) in LEVELS.into_iter().zip(levels).take(if unsteady { 3 } else { 1 }) {
@@ -183,22 +156,17 @@ impl Solver {
         restart
     }
 
-    /// Goes on from a restart of the same cells. An unsteady run that starts from a steady one takes its state as the
-    /// first time level.
-    ///
-    /// # Errors
-    /// [`FlowError::Restart`] when a field is missing or has another size.
-    pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
-        let host = &self.host;
+    fn resume(march: &mut March<Self>, restart: &Restart) -> Result<(), FlowError> {
+        let host = &march.host;
         host.tell(Order::Resume)?;
         let part = &host.space.part;
         let restart = &part.scattered(restart)?;
         let unsteady = matches!(host.config.time, Time::Unsteady(_));
         let found = part.levels(restart, LEVELS, host.n, unsteady);
         let found = over_ranks::agreed(Host::share(host), found)?;
-        self.resume_progress(restart, found.len() == 3);
-        let time = self.progress.next_time(self.host.time());
-        let host = self.host_to_set();
+        march.resume_progress(restart, found.len() == 3);
+        let time = march.progress.next_time(march.host.time());
+        let host = march.host_to_set();
         host.set_rows(found[0]);
         if let [_, last, before] = found[..] {
             host.levels = [last.to_vec(), before.to_vec()];
@@ -207,6 +175,20 @@ impl Solver {
             host.start_levels();
         }
         Ok(())
+    }
+
+    fn coupled_unknowns(&self) -> &'static [&'static str] {
+        self.turbulence.as_ref().map_or(&[], |turbulence| turbulence.model.names())
+    }
+
+    fn y_plus(&self) -> Vec<(String, Spread)> {
+        self.heights_at_walls()
+    }
+
+    fn follow(march: &March<Self>, order: Order) {
+        if order == Order::Outflow {
+            march.outflow("");
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use chromaflow::BlockPattern;
 use chromaflow::gpu::{DeviceJacobian, GpuError, Storage};
 use chromaflow::sparse::cuda::{Chunk, InPlace, SELL};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Share, Stream, Write};
-use chromaflow_device::{kernel_arguments, kernel_elements, kernel_record};
+use chromaflow_device::{enqueue, kernel_arguments, kernel_elements, kernel_record, kernels};
 
 kernel_elements! {
     /// A number that off-diagonal blocks are assembled in.
@@ -54,34 +54,27 @@ kernel_record! {
     }
 }
 
-kernel_record! {
-    /// Diagonal blocks of the boundary's nodes.
-    struct BoundaryJacobians {
-        at: BoundaryNodes, diag: Share<f64>,
-    }
-
-    /// Rows of nodes on walls without slip.
-    struct WallRows {
-        count: u32, walls: Read<WallNode<f64>>, row_ptr: Read<u32>, chunks: Read<()>, seats: Read<u32>,
-        params: Read<Params>, off: Share<Value>, diag: Share<f64>,
-    }
-
-    /// Rows of nodes on walls with a law.
-    struct LawRows {
-        count: u32, laws: Read<LawNode<f64>>, row_ptr: Read<u32>, col_idx: Read<u32>, chunks: Read<()>,
-        seats: Read<u32>, nodes: Read<f64>, params: Read<Params>, off: Share<Value>,
-    }
-
-    /// Rows of nodes on planes of symmetry.
-    struct MirrorRows {
-        count: u32, mirrors: Read<MirrorNode<f64>>, row_ptr: Read<u32>, chunks: Read<()>, seats: Read<u32>,
-        off: Share<Value>, diag: Share<f64>,
-    }
-
-    /// Rows of nodes of given state.
-    struct HeldRows {
-        count: u32, node_of: Read<u32>, row_ptr: Read<u32>, chunks: Read<()>, seats: Read<u32>,
-        off: Share<Value>,
+kernels! {
+    /// The kernels of rows at the boundary.
+    struct AtBoundary {
+        boundary_jacobians: BoundaryJacobians { at: BoundaryNodes, diag: Share<f64> },
+        farfield_jacobians: BoundaryJacobians,
+        wall_rows: WallRows {
+            count: u32, walls: Read<WallNode<f64>>, row_ptr: Read<u32>, chunks: Read<()>, seats: Read<u32>,
+            params: Read<Params>, off: Share<Value>, diag: Share<f64>,
+        },
+        law_rows: LawRows {
+            count: u32, laws: Read<LawNode<f64>>, row_ptr: Read<u32>, col_idx: Read<u32>, chunks: Read<()>,
+            seats: Read<u32>, nodes: Read<f64>, params: Read<Params>, off: Share<Value>,
+        },
+        mirror_rows: MirrorRows {
+            count: u32, mirrors: Read<MirrorNode<f64>>, row_ptr: Read<u32>, chunks: Read<()>,
+            seats: Read<u32>, off: Share<Value>, diag: Share<f64>,
+        },
+        held_rows: HeldRows {
+            count: u32, node_of: Read<u32>, row_ptr: Read<u32>, chunks: Read<()>, seats: Read<u32>,
+            off: Share<Value>,
+        },
     }
 }
 
@@ -102,7 +95,8 @@ fn kernel_source(stored: usize, scheme: JacobianScheme, diffusion: Diffusion, ch
         Diffusion::Turbulent | Diffusion::Quadratic | Diffusion::Quadratic2020 => 2,
     };
     source("jacobian", &format!("{ALONG}{SELL}"), include_str!("jacobian.cu"))
-        .records::<(Assemble, AssembleSliced, BoundaryJacobians, WallRows, LawRows, MirrorRows, HeldRows)>()
+        .records::<(Assemble, AssembleSliced)>()
+        .records::<AtBoundary>()
         .define("QUICK", 1)
         .define("STORED", stored)
         .define("SCHEME", u32::from(scheme == JacobianScheme::VanLeer))
@@ -156,12 +150,7 @@ fn variants(chunks: &[usize]) -> Vec<KernelSource> {
 /// memory and more.
 pub struct JacobianCuda {
     assemble: Kernel,
-    /// Far fields by one of their own.
-    boundary: [Kernel; 2],
-    walls: Kernel,
-    laws: Kernel,
-    mirrors: Kernel,
-    held: Kernel,
+    at_boundary: AtBoundary,
     tiles: DeviceBuffer<u32>,
     threads: usize,
     /// Rows a chunk of the layout that blocks are written to; 0: in the order of the pattern.
@@ -225,11 +214,7 @@ impl JacobianCuda {
         }
         Ok(Self {
             assemble: module.kernel(if chunk == 0 { "assemble" } else { "assemble_sliced" })?,
-            boundary: [module.kernel("boundary_jacobians")?, module.kernel("farfield_jacobians")?],
-            walls: module.kernel("wall_rows")?,
-            laws: module.kernel("law_rows")?,
-            mirrors: module.kernel("mirror_rows")?,
-            held: module.kernel("held_rows")?,
+            at_boundary: AtBoundary::of(&module)?,
             tiles: stream.upload(&starts)?,
             seats: stream.upload(&seats)?,
             threads,
@@ -258,22 +243,11 @@ impl JacobianCuda {
         let eddies = self.diffusion.eddies(eddies, mesh.rows);
         let unsupported = |what: &str| Err(GpuError::Unsupported(what.to_owned()));
         let (count, nodes_on_walls) = replaced.walls;
-        let walls = self.walls.launch(blocks(count, 4), 128);
-        let laws = self.laws.launch(blocks(replaced.laws.0, 128), 128);
-        let mirrors = self.mirrors.launch(blocks(replaced.mirrors.0, 4), 128);
-        let held = self.held.launch(blocks(replaced.held.len(), 4), 128);
-        let flow = Flow {
-            areas: (&mesh.areas).into(),
-            nodes: nodes.into(),
-            volumes: (&mesh.volumes).into(),
-            eddies: eddies.into(),
-            params: (&params.values).into(),
-            cfl,
-            cfl_shares: cfl_shares.into(),
-            shift,
-        };
-        let [row_ptr, col_idx, signed_edge] =
-            [&mesh.row_ptr, &mesh.col_idx, &mesh.signed_edge].map(Read::from);
+        let flow = kernel_arguments! { Flow {
+            areas: &mesh.areas, nodes, volumes: &mesh.volumes, eddies, params: &params.values, cfl, cfl_shares, shift,
+        } };
+        let MeshCuda { row_ptr, col_idx, signed_edge, .. } = mesh;
+        let k = &self.at_boundary;
         let (off, diag, chunks): (u64, u64, u64);
         match (target, self.chunk) {
             (Target::Rows(jac, largest), 0) => {
@@ -281,72 +255,52 @@ impl JacobianCuda {
                 off = jac.off.assembled()?;
                 diag = jac.diag.ptr();
                 chunks = 0;
-                let arguments = Assemble {
-                    tiles: (&self.tiles).into(),
-                    row_ptr,
-                    row_of: (&mesh.row_of).into(),
-                    col_idx,
-                    signed_edge,
-                    flow,
-                    off: Write::at(off),
-                    diag: Share::at(diag),
-                    largest: (*largest).into(),
-                };
-                let launch = self.assemble.launch(self.tiles.len() - 1, self.threads).record(&arguments);
                 // SAFETY: tiles cover the rows of the pattern that mesh and matrix share.
-                unsafe { launch.enqueue(stream)? };
+                unsafe {
+                    enqueue! { self.assemble.launch(self.tiles.len() - 1, self.threads), stream, Assemble {
+                        tiles: &self.tiles, row_ptr, row_of: &mesh.row_of, col_idx, signed_edge, flow,
+                        off: Write::at(off), diag: Share::at(diag), largest: *largest,
+                    } }?;
+                }
             }
             (Target::InPlace(place), rows) if rows == place.rows => {
                 assert!(place.diag.len() == NN * mesh.rows);
                 (off, diag, chunks) = (place.values.ptr(), place.diag.ptr(), place.chunks.ptr());
-                let arguments = AssembleSliced {
-                    chunks: place.chunks.into(),
-                    perm: place.perm.into(),
-                    row_ptr,
-                    col_idx,
-                    signed_edge,
-                    flow,
-                    values: Write::at(off),
-                    diag: Write::at(diag),
-                };
-                let launch = self.assemble.launch(place.chunks.len(), self.threads).record(&arguments);
                 // SAFETY: the chunks hold the rows of the pattern that mesh and matrix share, each as long as its longest.
-                unsafe { launch.enqueue(stream)? };
+                unsafe {
+                    enqueue! { self.assemble.launch(place.chunks.len(), self.threads), stream, AssembleSliced {
+                        chunks: place.chunks, perm: place.perm, row_ptr, col_idx, signed_edge, flow,
+                        values: Write::at(off), diag: Write::at(diag),
+                    } }?;
+                }
             }
             _ => return unsupported("the assembly was set up for blocks in another place"),
         }
         // SAFETY: nodes of the boundary and replaced rows are rows of the matrix; there is a seat for every row.
         unsafe {
-            for kernel in &self.boundary {
-                kernel
-                    .launch(blocks(boundary.count, 128), 128)
-                    .record(&BoundaryJacobians { at: boundary.nodes(params, nodes), diag: Share::at(diag) })
-                    .enqueue(stream)?;
+            // Far fields by one of their own.
+            for kernel in [&k.boundary_jacobians, &k.farfield_jacobians] {
+                enqueue! { kernel.launch(blocks(boundary.count, 128), 128), stream, BoundaryJacobians {
+                    at: boundary.nodes(params, nodes), diag: Share::at(diag),
+                } }?;
             }
-            walls
-                .record(&kernel_arguments! { WallRows {
-                    count: count as u32, walls: nodes_on_walls, row_ptr: &mesh.row_ptr,
-                    chunks: Read::at(chunks), seats: &self.seats, params: &params.values,
-                    off: Share::at(off), diag: Share::at(diag),
-                } })
-                .enqueue(stream)?;
-            laws.record(&kernel_arguments! { LawRows {
+            enqueue! { k.wall_rows.launch(blocks(count, 4), 128), stream, WallRows {
+                count: count as u32, walls: nodes_on_walls, row_ptr: &mesh.row_ptr, chunks: Read::at(chunks),
+                seats: &self.seats, params: &params.values, off: Share::at(off), diag: Share::at(diag),
+            } }?;
+            enqueue! { k.law_rows.launch(blocks(replaced.laws.0, 128), 128), stream, LawRows {
                 count: replaced.laws.0 as u32, laws: replaced.laws.1, row_ptr: &mesh.row_ptr,
                 col_idx: &mesh.col_idx, chunks: Read::at(chunks), seats: &self.seats, nodes,
                 params: &params.values, off: Share::at(off),
-            } })
-            .enqueue(stream)?;
-            mirrors
-                .record(&kernel_arguments! { MirrorRows {
-                    count: replaced.mirrors.0 as u32, mirrors: replaced.mirrors.1, row_ptr: &mesh.row_ptr,
-                    chunks: Read::at(chunks), seats: &self.seats, off: Share::at(off), diag: Share::at(diag),
-                } })
-                .enqueue(stream)?;
-            held.record(&kernel_arguments! { HeldRows {
+            } }?;
+            enqueue! { k.mirror_rows.launch(blocks(replaced.mirrors.0, 4), 128), stream, MirrorRows {
+                count: replaced.mirrors.0 as u32, mirrors: replaced.mirrors.1, row_ptr: &mesh.row_ptr,
+                chunks: Read::at(chunks), seats: &self.seats, off: Share::at(off), diag: Share::at(diag),
+            } }?;
+            enqueue! { k.held_rows.launch(blocks(replaced.held.len(), 4), 128), stream, HeldRows {
                 count: replaced.held.len() as u32, node_of: replaced.held, row_ptr: &mesh.row_ptr,
                 chunks: Read::at(chunks), seats: &self.seats, off: Share::at(off),
-            } })
-            .enqueue(stream)?;
+            } }?;
         }
         Ok(())
     }

@@ -1,6 +1,10 @@
 //! Unknowns in the cells of a structured grid, whatever their equations: what a rank has of the grid, how its cells are numbered, what
 //! it tells the other ranks.
 
+mod shown;
+
+pub use shown::Shown;
+
 use crate::grid::{Cells, Exchange, Grid, Metrics};
 use crate::march::forces::ForceScale;
 use crate::march::over_ranks::{self as ranks, loads, part};

@@ -3,7 +3,7 @@
 use crate::bc::Condition;
 use crate::gpu::Params;
 use chromaflow_device::cuda::{Read, Share, Write};
-use chromaflow_device::kernel_record;
+use chromaflow_device::{kernel_record, kernels};
 
 kernel_record! {
     /// Nodes of the boundary and their parts of it.
@@ -18,37 +18,32 @@ kernel_record! {
         plane: u32, eddies: Read<f64>, relation: Read<f64>, params: Read<Params>, fluxes: Share<f64>,
     }
 
-    /// What `edge_fluxes` takes.
-    pub(crate) struct EdgeFluxes {
-        edges: u32, ends: Read<[u32; 2]>, areas: Read<f64>, nodes: Read<f64>, gradients: Read<f64>,
-        limits: Read<f64>, mapped_first: Read<u32>, mapped: Read<f64>, moments: Read<f64>,
-        params: Read<Params>, out: Write<f64>,
-    }
-
     /// What `node_limits` takes.
     pub(super) struct NodeLimits {
         rows: u32, row_ptr: Read<u32>, col_idx: Read<u32>, nodes: Read<f64>, gradients: Read<f64>,
         mapped_first: Read<u32>, mapped: Read<f64>, params: Read<Params>, out: Write<f64>,
     }
+}
 
-    /// What `gather_fluxes` takes.
-    pub(super) struct GatherFluxes {
-        rows: u32, row_ptr: Read<u32>, signed_edge: Read<u32>, fluxes: Read<f64>, out: Write<f64>,
-    }
-
-    /// What `boundary_fluxes` takes.
-    pub(super) struct BoundaryFluxes {
-        at: BoundaryNodes, out: Write<f64>,
-    }
-
-    /// What `adapt_outlets` takes.
-    pub(super) struct AdaptOutlets {
-        outlets: Read<u32>, node_of: Read<u32>, areas: Read<f64>, nodes: Read<f64>, params: Read<Params>,
-        conditions: Share<Condition<f64>>, flows: Write<f64>,
-    }
-
-    /// What `adapt_by_flows` takes.
-    pub(super) struct AdaptByFlows {
-        count: u32, outlets: Read<u32>, flows: Read<f64>, conditions: Share<Condition<f64>>,
+kernels! {
+    /// The kernels of `residual.cu` that every limiter has.
+    pub(crate) struct Kernels {
+        edge_fluxes_1: EdgeFluxes {
+            edges: u32, ends: Read<[u32; 2]>, areas: Read<f64>, nodes: Read<f64>, gradients: Read<f64>,
+            limits: Read<f64>, mapped_first: Read<u32>, mapped: Read<f64>, moments: Read<f64>,
+            params: Read<Params>, out: Write<f64>,
+        },
+        edge_fluxes_2: EdgeFluxes,
+        gather_fluxes: GatherFluxes {
+            rows: u32, row_ptr: Read<u32>, signed_edge: Read<u32>, fluxes: Read<f64>, out: Write<f64>,
+        },
+        boundary_fluxes: BoundaryFluxes { at: BoundaryNodes, out: Write<f64> },
+        adapt_outlets: AdaptOutlets {
+            outlets: Read<u32>, node_of: Read<u32>, areas: Read<f64>, nodes: Read<f64>, params: Read<Params>,
+            conditions: Share<Condition<f64>>, flows: Write<f64>,
+        },
+        adapt_by_flows: AdaptByFlows {
+            count: u32, outlets: Read<u32>, flows: Read<f64>, conditions: Share<Condition<f64>>,
+        },
     }
 }

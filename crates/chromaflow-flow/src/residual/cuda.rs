@@ -3,31 +3,25 @@
 
 use super::arguments::{
     AdaptByFlows, AdaptOutlets, BoundaryFluxes, BoundaryNodes, EdgeFluxes, ElementFluxes, GatherFluxes,
-    NodeLimits,
+    Kernels, NodeLimits,
 };
 use crate::bc::Condition;
 use crate::config::{FluxScheme, Limiter, Quadrature, Space};
 use crate::dual::Dual;
 use crate::equations::perfect_gas::N;
-use crate::gpu::{Diffusion, MeshCuda, Params, blocks, source, upload_conditions};
+use crate::gpu::{Diffusion, MeshCuda, Params, blocks, source, upload_structs};
 use crate::mesh::Kind;
 use crate::ranks::Rows;
 use crate::residual::turned::cuda::TurnedCuda;
 use chromaflow::gpu::{GpuError, ShareCuda};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
-use chromaflow_device::kernel_arguments;
+use chromaflow_device::{enqueue, kernel_arguments};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 fn inviscid_source(flux: u32, limiter: u32, moments: bool) -> KernelSource {
-    let text = source("residual", "", include_str!("residual.cu")).records::<(
-        NodeLimits,
-        EdgeFluxes,
-        GatherFluxes,
-        BoundaryFluxes,
-        AdaptOutlets,
-        AdaptByFlows,
-    )>();
+    let text =
+        source("residual", "", include_str!("residual.cu")).record::<NodeLimits>().records::<Kernels>();
     // The compiler's own quotients have branches, and take a third more registers.
     let text = text.define("QUICK", 1).define("MOMENTS", u32::from(moments));
     text.define("FLUX", flux).define("LIMITER", limiter)
@@ -67,7 +61,7 @@ fn limiter_code(limiter: Limiter) -> u32 {
 
 fn viscous_source(diffusion: Diffusion) -> KernelSource {
     let tables = format!("{CELLS}{}", cell_tables());
-    let text = source("viscous", &tables, include_str!("viscous.cu")).records::<(ElementFluxes,)>();
+    let text = source("viscous", &tables, include_str!("viscous.cu")).record::<ElementFluxes>();
     let text = text.define("QUICK", 1).define("TURBULENT", u32::from(diffusion.is_turbulent()));
     let quadratic = match diffusion {
         Diffusion::Quadratic => 1,
@@ -195,7 +189,7 @@ impl BoundaryCuda {
             ptr: stream.upload(&ptr)?,
             patch_of: stream.upload(&all().map(|p| p.0).collect::<Vec<_>>())?,
             areas: stream.upload(&all().flat_map(|p| p.1).collect::<Vec<_>>())?,
-            conditions: upload_conditions(stream, conditions)?,
+            conditions: upload_structs(stream, conditions)?,
             outlets: stream.upload(&outlets)?,
             outlet_nodes: stream.upload(&outlet_nodes)?,
             outlet_areas: stream.upload(&outlet_areas)?,
@@ -209,11 +203,7 @@ impl BoundaryCuda {
 /// thread an edge; five lanes a row; a thread a node of the boundary.
 pub struct ResidualCuda {
     limits: Option<Kernel>,
-    edges: [Kernel; 2],
-    gather: Kernel,
-    boundary: Kernel,
-    outlets: Kernel,
-    outlets_by_flows: Kernel,
+    kernels: Kernels,
 }
 
 impl ResidualCuda {
@@ -226,11 +216,7 @@ impl ResidualCuda {
         let module = stream.gpu().module(&inviscid_of(space))?;
         Ok(Self {
             limits: if limiter >= 2 { Some(module.kernel("node_limits")?) } else { None },
-            edges: [module.kernel("edge_fluxes_1")?, module.kernel("edge_fluxes_2")?],
-            gather: module.kernel("gather_fluxes")?,
-            boundary: module.kernel("boundary_fluxes")?,
-            outlets: module.kernel("adapt_outlets")?,
-            outlets_by_flows: module.kernel("adapt_by_flows")?,
+            kernels: Kernels::of(&module)?,
         })
     }
 
@@ -253,17 +239,12 @@ impl ResidualCuda {
                 && gradients.len() == 16 * mesh.rows
                 && limits.len() == N * mesh.rows
         );
-        let launch = kernel.launch(blocks(mesh.rows, 16), 128);
         // SAFETY: columns are rows of the mesh; the arrays have the lengths checked above.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { NodeLimits {
-                    rows: mesh.rows as u32, row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx, nodes,
-                    gradients, mapped_first: mesh.mapped_by_row.first(),
-                    mapped: mesh.mapped_by_row.values(), params: &params.values,
-                    out: &*limits,
-                } })
-                .enqueue(stream)
+            enqueue! { kernel.launch(blocks(mesh.rows, 16), 128), stream, NodeLimits {
+                rows: mesh.rows as u32, row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx, nodes, gradients,
+                mapped_first: mesh.mapped_by_row.first(), mapped: mesh.mapped_by_row.values(), params: &params.values, out: &*limits,
+            } }
         }?)
     }
 
@@ -281,23 +262,20 @@ impl ResidualCuda {
         fluxes: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         assert!(nodes.len() == 8 * mesh.rows && fluxes.len() == N * mesh.edges);
-        let kernel = &self.edges[usize::from(second.is_some())];
+        let Kernels { edge_fluxes_1, edge_fluxes_2, .. } = &self.kernels;
+        let kernel = if second.is_some() { edge_fluxes_2 } else { edge_fluxes_1 };
         let (gradients, limits) = second.map_or((None, None), |(g, l)| {
             assert!(g.len() == 16 * mesh.rows && (self.limits.is_none() || l.len() == N * mesh.rows));
             (Some(g), Some(l))
         });
-        let launch = kernel.launch(blocks(mesh.edges, 128), 128);
         // SAFETY: the ends of edges are rows of the mesh; the arrays have the lengths checked above; moments are there
         // where the kernel was made to read them.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { EdgeFluxes {
-                    edges: mesh.edges as u32, ends: &mesh.ends, areas: &mesh.areas, nodes, gradients,
-                    limits, mapped_first: mesh.mapped_by_edge.first(),
-                    mapped: mesh.mapped_by_edge.values(), moments: &mesh.moments,
-                    params: &params.values, out: &*fluxes,
-                } })
-                .enqueue(stream)
+            enqueue! { kernel.launch(blocks(mesh.edges, 128), 128), stream, EdgeFluxes {
+                edges: mesh.edges as u32, ends: &mesh.ends, areas: &mesh.areas, nodes, gradients, limits,
+                mapped_first: mesh.mapped_by_edge.first(), mapped: mesh.mapped_by_edge.values(), moments: &mesh.moments, params: &params.values,
+                out: &*fluxes,
+            } }
         }?)
     }
 
@@ -315,7 +293,7 @@ impl ResidualCuda {
         fluxes: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         let limits = self.limits.as_ref().map(|_| limits);
-        turned.replace(stream, (&self.edges[1], params), [nodes, gradients], limits, fluxes)
+        turned.replace(stream, (&self.kernels.edge_fluxes_2, params), [nodes, gradients], limits, fluxes)
     }
 
     /// Sums of the edges' fluxes out of each control volume, `[rows, 5]`.
@@ -330,15 +308,12 @@ impl ResidualCuda {
         residual: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         assert!(residual.len() == N * mesh.rows && fluxes.len() == N * mesh.edges);
-        let launch = self.gather.launch(blocks(mesh.rows, 24), 128);
         // SAFETY: every position names an edge of the mesh; the arrays have the lengths checked above.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { GatherFluxes {
-                    rows: mesh.rows as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge, fluxes,
-                    out: &*residual,
-                } })
-                .enqueue(stream)
+            enqueue! { self.kernels.gather_fluxes.launch(blocks(mesh.rows, 24), 128), stream, GatherFluxes {
+                rows: mesh.rows as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge, fluxes,
+                out: &*residual,
+            } }
         }?)
     }
 
@@ -361,30 +336,23 @@ impl ResidualCuda {
             Some(_) if count > 0 => Some(DeviceBuffer::<f64>::zeroed(stream, 2 * count)?),
             _ => None,
         };
-        let launch = self.outlets.launch(count, 256);
         // SAFETY: outlets name ranges of the list of nodes, which are those of the mesh, and a condition each; flows are two an outlet.
         unsafe {
-            launch
-                .record(&kernel_arguments! { AdaptOutlets {
-                    outlets: &boundary.outlets, node_of: &boundary.outlet_nodes,
-                    areas: &boundary.outlet_areas, nodes, params: &params.values,
-                    conditions: &boundary.conditions, flows: flows.as_ref(),
-                } })
-                .enqueue(stream)?;
+            enqueue! { self.kernels.adapt_outlets.launch(count, 256), stream, AdaptOutlets {
+                outlets: &boundary.outlets, node_of: &boundary.outlet_nodes, areas: &boundary.outlet_areas,
+                nodes, params: &params.values, conditions: &boundary.conditions, flows: flows.as_ref(),
+            } }?;
         }
         let (Some(flows), Some(share)) = (&mut flows, share) else { return Ok(()) };
         let mut all = flows.download()?;
         share.sum(&mut all);
         flows.upload(&all)?;
-        let launch = self.outlets_by_flows.launch(blocks(count, 128), 128);
         // SAFETY: as above.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { AdaptByFlows {
-                    count: count as u32, outlets: &boundary.outlets, flows: &*flows,
-                    conditions: &boundary.conditions,
-                } })
-                .enqueue(stream)
+            enqueue! { self.kernels.adapt_by_flows.launch(blocks(count, 128), 128), stream, AdaptByFlows {
+                count: count as u32, outlets: &boundary.outlets, flows: &*flows,
+                conditions: &boundary.conditions,
+            } }
         }?)
     }
 
@@ -401,14 +369,11 @@ impl ResidualCuda {
         residual: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         assert!(nodes.len() / 8 == residual.len() / N);
-        let launch = self.boundary.launch(blocks(boundary.count, 128), 128);
         // SAFETY: nodes of the boundary are nodes of the mesh, each once.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { BoundaryFluxes {
-                    at: boundary.nodes(params, nodes), out: &*residual,
-                } })
-                .enqueue(stream)
+            enqueue! { self.kernels.boundary_fluxes.launch(blocks(boundary.count, 128), 128), stream, BoundaryFluxes {
+                at: boundary.nodes(params, nodes), out: &*residual,
+            } }
         }?)
     }
 }
@@ -416,16 +381,10 @@ impl ResidualCuda {
 impl BoundaryCuda {
     /// What kernels over the boundary's nodes take of it, with a thread a node.
     pub(crate) fn nodes(&self, params: &Params, nodes: &DeviceBuffer<f64>) -> BoundaryNodes {
-        BoundaryNodes {
-            count: self.count as u32,
-            node_of: (&self.node_of).into(),
-            ptr: (&self.ptr).into(),
-            patch_of: (&self.patch_of).into(),
-            areas: (&self.areas).into(),
-            conditions: (&self.conditions).into(),
-            nodes: nodes.into(),
-            params: (&params.values).into(),
-        }
+        kernel_arguments! { BoundaryNodes {
+            count: self.count as u32, node_of: &self.node_of, ptr: &self.ptr, patch_of: &self.patch_of,
+            areas: &self.areas, conditions: &self.conditions, nodes, params: &params.values,
+        } }
     }
 }
 
@@ -482,17 +441,13 @@ impl ViscousCuda {
         for (kernel, group) in &self.groups {
             for color in group.colors.windows(2) {
                 let count = color[1] - color[0];
-                let launch = kernel.launch(blocks(count as usize, 128), 128);
                 // SAFETY: the elements' nodes and edges are those of the mesh; no two of a color share an edge, and
                 // colors follow one another in the stream.
                 unsafe {
-                    launch
-                        .record(&kernel_arguments! { ElementFluxes {
-                            first: color[0], count, element_nodes: &group.nodes,
-                            element_edges: &group.edges, nodes, plane: self.plane, eddies, relation,
-                            params: &params.values, fluxes: &*fluxes,
-                        } })
-                        .enqueue(stream)?;
+                    enqueue! { kernel.launch(blocks(count as usize, 128), 128), stream, ElementFluxes {
+                        first: color[0], count, element_nodes: &group.nodes, element_edges: &group.edges,
+                        nodes, plane: self.plane, eddies, relation, params: &params.values, fluxes: &*fluxes,
+                    } }?;
                 }
             }
         }

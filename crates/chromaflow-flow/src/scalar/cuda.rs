@@ -2,22 +2,17 @@
 //! Launches of scalar.cu.
 
 use super::Scalar;
-use super::arguments::{MakeGammas, MakeRecords, ScalarFluxes, ScalarResidual};
+use super::arguments::{Kernels, MakeGammas, MakeRecords, ScalarFluxes, ScalarResidual};
 use crate::config::{Quadrature, Space};
 use crate::coupled::{CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, FACES, FlowView, FlowViewCuda};
 use crate::gpu::{LeastSquaresCuda, blocks, source};
 use crate::march::{FlowError, Moment};
-use chromaflow::gpu::{DeviceJacobian, GpuError};
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream};
-use chromaflow_device::kernel_arguments;
+use chromaflow::gpu::GpuError;
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read, Stream};
+use chromaflow_device::enqueue;
 
 fn kernel_source(limited: bool, moments: bool) -> KernelSource {
-    let text = source("scalar", FACES, include_str!("scalar.cu")).records::<(
-        MakeRecords,
-        MakeGammas,
-        ScalarFluxes,
-        ScalarResidual,
-    )>();
+    let text = source("scalar", FACES, include_str!("scalar.cu")).records::<Kernels>();
     text.define("NB", 1).define("LIMITED", u32::from(limited)).define("MOMENTS", u32::from(moments))
 }
 
@@ -44,10 +39,7 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
 pub struct ScalarCuda {
     second_order: bool,
     gradient: LeastSquaresCuda,
-    records_kernel: Kernel,
-    gammas_kernel: Kernel,
-    fluxes_kernel: Kernel,
-    residual_kernel: Kernel,
+    kernels: Kernels,
     /// `Numbers` in scalar.cu.
     numbers: DeviceBuffer<f64>,
     carried: CarriedCuda,
@@ -78,10 +70,7 @@ impl ScalarCuda {
         Ok(Self {
             second_order: config.second_order,
             gradient: LeastSquaresCuda::new(stream, space.gradient, false)?,
-            records_kernel: module.kernel("make_records")?,
-            gammas_kernel: module.kernel("make_gammas")?,
-            fluxes_kernel: module.kernel("scalar_fluxes")?,
-            residual_kernel: module.kernel("scalar_residual")?,
+            kernels: Kernels::of(&module)?,
             numbers: stream.upload(&[gamma, config.schmidt, scalar.eps2])?,
             carried: CarriedCuda::new(stream, 1, Carrier::Mass(&scalar.values), flow)?,
             records: DeviceBuffer::zeroed(stream, 8 * with_gradients)?,
@@ -112,61 +101,47 @@ impl CoupledCuda for ScalarCuda {
         assert!(phi.len() == n && residual.len() == n && flow.fluxes.len() == 5 * mesh.edges);
         let second_order = self.second_order && !at.first_order;
         let ([last, before], [q_last, q_before]) = earlier(flow, at);
-        let gammas = self.gammas_kernel.launch(blocks(n, 128), 128);
+        let gammas = self.kernels.make_gammas.launch(blocks(n, 128), 128);
         // SAFETY: a number a row, eight a node record, five a row of earlier levels.
         unsafe {
-            gammas
-                .record(&kernel_arguments! { MakeGammas {
-                    rows: n as u32, nodes: flow.nodes, params: &flow.params.values, numbers: &self.numbers,
-                    last, before, q_last, q_before, gammas: &self.gammas, slopes: &self.carried.slopes,
-                } })
-                .enqueue(stream)?;
+            enqueue! { gammas, stream, MakeGammas {
+                rows: n as u32, nodes: flow.nodes, params: &flow.params.values, numbers: &self.numbers, last,
+                before, q_last, q_before, gammas: &self.gammas, slopes: &self.carried.slopes,
+            } }?;
         }
         if second_order {
-            let records = self.records_kernel.launch(blocks(8 * n, 256), 256);
+            let records = self.kernels.make_records.launch(blocks(8 * n, 256), 256);
             // SAFETY: as above.
             unsafe {
-                records
-                    .record(&kernel_arguments! { MakeRecords {
-                        rows: n as u32, phi, nodes: flow.nodes, records: &self.records,
-                    } })
-                    .enqueue(stream)?;
+                enqueue! { records, stream, MakeRecords {
+                    rows: n as u32, phi, nodes: flow.nodes, records: &self.records,
+                } }?;
             }
             self.gradient.enqueue(stream, mesh, &self.records, &mut self.gradients)?;
         }
         let gradients = second_order.then_some(&self.gradients);
         let levels =
             state.levels.as_ref().map_or([Read::NONE; 2], |levels| [&levels[0], &levels[1]].map(Read::from));
-        let fluxes = self.fluxes_kernel.launch(blocks(mesh.edges, 128), 128);
-        let sums = self.residual_kernel.launch(blocks(n, 128), 128);
+        let fluxes = self.kernels.scalar_fluxes.launch(blocks(mesh.edges, 128), 128);
         // SAFETY: ends of edges are rows and positions name edges; moments are there where the kernel was made to read them;
         // earlier levels of flow and scalar are both there or both missing.
         unsafe {
-            fluxes
-                .record(&kernel_arguments! { ScalarFluxes {
-                    edges: mesh.edges as u32, ends: &mesh.ends, areas: &mesh.areas, nodes: flow.nodes,
-                    mass_fluxes: flow.fluxes, phi, gammas: &self.gammas, gradients, moments: &mesh.moments,
-                    params: &flow.params.values, numbers: &self.numbers, out: &self.fluxes,
-                    faces: &self.carried.faces,
-                } })
-                .enqueue(stream)?;
-            sums.record(&kernel_arguments! { ScalarResidual {
-                rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge,
-                fluxes: &self.fluxes, mass_fluxes: flow.fluxes, phi, volumes: &mesh.volumes, last, before,
-                q_last, q_before, phi_last: levels[0], phi_before: levels[1], residual: &*residual,
-            } })
-            .enqueue(stream)?;
+            enqueue! { fluxes, stream, ScalarFluxes {
+                edges: mesh.edges as u32, ends: &mesh.ends, areas: &mesh.areas, nodes: flow.nodes,
+                mass_fluxes: flow.fluxes, phi, gammas: &self.gammas, gradients, moments: &mesh.moments,
+                params: &flow.params.values, numbers: &self.numbers, out: &self.fluxes,
+                faces: &self.carried.faces,
+            } }?;
+            enqueue! { self.kernels.scalar_residual.launch(blocks(n, 128), 128), stream, ScalarResidual {
+                rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge, fluxes: &self.fluxes,
+                mass_fluxes: flow.fluxes, phi, volumes: &mesh.volumes, last, before, q_last, q_before,
+                phi_last: levels[0], phi_before: levels[1], residual: &*residual,
+            } }?;
         }
         self.carried.add_to_residual(flow, phi, residual)
     }
 
-    fn assemble(
-        &mut self,
-        flow: &FlowViewCuda<'_>,
-        _state: &CoupledStateCuda,
-        at: &Moment,
-        jacobian: &DeviceJacobian,
-    ) -> Result<(), GpuError> {
-        self.carried.assemble(flow, at.cfl, jacobian)
+    fn carried(&self) -> (&CarriedCuda, f64) {
+        (&self.carried, 1.0)
     }
 }

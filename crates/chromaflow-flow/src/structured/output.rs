@@ -5,9 +5,9 @@ use super::{StructuredSolver, StructuredSystem};
 use crate::equations::perfect_gas::{N, State};
 use crate::equations::{Equations, PerfectGas};
 use crate::gas::{Gas, conserved, entropy, primitive, temperature};
-use crate::march::{FlowError, Host, Order, over_ranks as ranks};
+use crate::march::{FlowError, Host, March, Order, Spread, over_ranks as ranks};
 use crate::mesh::Mesh;
-use crate::on_grid::centers;
+use crate::on_grid::{Shown, centers};
 use crate::output::{Field, Restart};
 
 /// The present state; the last finished time level; the one before.
@@ -30,10 +30,17 @@ pub(super) fn fields(gas: Gas<f64>, free: f64, mach: f64, points: &[State]) -> V
 }
 
 impl StructuredSolver {
+    /// The centers of cells as the nodes of a mesh without elements: the places that restarts are written for.
+    pub fn restart_places(&self) -> Mesh {
+        centers(&self.host.grid)
+    }
+}
+
+impl Shown for StructuredSystem {
     /// Density, velocity, pressure, mach, temperature, cp, entropy on the points of [`Grid::to_mesh`](crate::grid::Grid::to_mesh),
     /// each the mean of the cells around it: on the boundary with those beyond it, which makes it the boundary's value.
-    pub fn fields(&mut self) -> Vec<Field> {
-        let host = self.synced_mut();
+    fn fields(march: &mut March<Self>) -> Vec<Field> {
+        let host = march.synced_mut();
         let _ = host.tell(Order::Fields);
         // Edges and corners too.
         host.fill_ghosts();
@@ -44,19 +51,10 @@ impl StructuredSolver {
         fields
     }
 
-    /// The centers of cells as the nodes of a mesh without elements: the places that restarts are written for.
-    pub fn restart_places(&self) -> Mesh {
-        centers(&self.host.grid)
-    }
-
-    /// Everything that a run needs to go on, on [`StructuredSolver::restart_places`].
-    ///
-    /// # Panics
-    /// When a device computes and [`Self::sync`] was not called since.
-    pub fn restart(&self) -> Restart {
-        let host = self.synced();
+    fn restart(march: &March<Self>) -> Restart {
+        let host = march.synced();
         let _ = host.tell(Order::Restart);
-        let mut restart = self.start_restart();
+        let mut restart = march.start_restart();
         for patch in host.all_patches() {
             patch.condition.store(&patch.name, &mut restart);
         }
@@ -76,18 +74,14 @@ impl StructuredSolver {
         restart
     }
 
-    /// Goes on from a restart.
-    ///
-    /// # Errors
-    /// [`FlowError::Restart`] when a field is missing, has another length or no physical states.
-    pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
-        self.host.tell(Order::Resume)?;
-        let restart = &self.host.part.scattered(restart)?;
-        let found = self.host.states_of(restart);
-        let found = found.and_then(|states| Ok((self.host.turbulence_of(restart, states.len())?, states)));
-        let (turbulence, states) = ranks::agreed(self.host.share(), found)?;
+    fn resume(march: &mut March<Self>, restart: &Restart) -> Result<(), FlowError> {
+        march.host.tell(Order::Resume)?;
+        let restart = &march.host.part.scattered(restart)?;
+        let found = march.host.states_of(restart);
+        let found = found.and_then(|states| Ok((march.host.turbulence_of(restart, states.len())?, states)));
+        let (turbulence, states) = ranks::agreed(march.host.share(), found)?;
         let mut at_cell = 0;
-        for block in &mut self.host_to_set().blocks {
+        for block in &mut march.host_to_set().blocks {
             let (cells, len) = (block.cells, block.cells.len());
             for at in cells.places() {
                 block.set(at, states[0][at_cell]);
@@ -101,13 +95,21 @@ impl StructuredSolver {
             }
             block.last_good.copy_from_slice(&block.w);
         }
-        self.host_to_set().resume_turbulence(&turbulence);
-        let everywhere = self.host.over.iter_mut().flat_map(|over| &mut over.patches);
-        for patch in self.host.patches.iter_mut().chain(everywhere) {
+        march.host_to_set().resume_turbulence(&turbulence);
+        let everywhere = march.host.over.iter_mut().flat_map(|over| &mut over.patches);
+        for patch in march.host.patches.iter_mut().chain(everywhere) {
             patch.condition.recall(&patch.name, restart);
         }
-        self.resume_progress(restart, states.len() == 3);
+        march.resume_progress(restart, states.len() == 3);
         Ok(())
+    }
+
+    fn coupled_unknowns(&self) -> &'static [&'static str] {
+        self.physics.turbulence.map_or(&[], |turbulence| turbulence.names())
+    }
+
+    fn y_plus(&self) -> Vec<(String, Spread)> {
+        self.heights_at_walls()
     }
 }
 

@@ -1,12 +1,10 @@
 //! A solver whose blocks are given to ranks. Rank 0 leads: what it is asked for it tells the others, who do their part of it in
-//! [`StructuredSolver::follow`].
+//! [`March::follow`](crate::march::March::follow).
 
 use super::boundary::{self, PatchState};
 use super::{StructuredSolver, StructuredSystem};
 use crate::equations::perfect_gas::N;
 use crate::grid::Metrics;
-use crate::march::{FlowError, Order};
-use crate::output::Restart;
 use chromaflow::dist::{Inner, Links, Share};
 use chromaflow_comm::Op;
 use chromaflow_device::Team;
@@ -20,28 +18,6 @@ pub(super) struct Over {
 }
 
 impl StructuredSolver {
-    /// Does a rank's part of whatever rank 0 is asked for, until rank 0 ends ([`StructuredSolver::dismiss`](crate::march::March::dismiss)).
-    ///
-    /// # Errors
-    /// [`FlowError::Ranks`] when another rank has failed.
-    pub fn follow(&mut self) -> Result<(), FlowError> {
-        self.follow_by(|me, order| {
-            match order {
-                Order::Fields => drop(me.fields()),
-                Order::Restart => drop(me.restart()),
-                Order::Resume => me.resume(&Restart::default())?,
-                Order::Largest => {
-                    let found = me.residuals();
-                    drop(me.of_all_cells(found.equations, &found.rates));
-                    drop(me.largest_residual(&found));
-                }
-                Order::Heights => drop(me.y_plus()),
-                _ => {} // what all systems do alike, or nothing
-            }
-            Ok(())
-        })
-    }
-
     /// Centers and volumes of all cells of the grid.
     pub(super) fn whole_cells(&self) -> Vec<([f64; 3], f64)> {
         if self.host.part.over.is_none() {

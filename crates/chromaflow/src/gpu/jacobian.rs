@@ -216,14 +216,10 @@ impl DeviceJacobian {
             Scaling::PerRow => {
                 let scale = DeviceBuffer::<f32>::uninitialized(&self.stream, rows)?;
                 let unscale = DeviceBuffer::<f32>::uninitialized(&self.stream, rows)?;
-                let arguments = kernel_arguments!(RowScales {
-                    rows: rows as u32,
-                    q: (self.nb * self.nb) as u32,
-                    row_ptr: &*self.row_ptr,
-                    x: &values,
-                    scale: &scale,
-                    unscale: &unscale,
-                });
+                let arguments = kernel_arguments! { RowScales {
+                    rows: rows as u32, q: (self.nb * self.nb) as u32, row_ptr: &*self.row_ptr, x: &values,
+                    scale: &scale, unscale: &unscale,
+                } };
                 let kernel = vectors.kernel("row_scales")?;
                 // SAFETY: a warp a row; both results hold a value a row.
                 unsafe { kernel.launch(rows.div_ceil(8), 256).record(&arguments).enqueue(&self.stream)? };

@@ -31,14 +31,10 @@ impl<'a> PlainSweep<'a> {
         let kernel = stream.gpu().module(&plain_source(nb))?.kernel("invert")?;
         let (blocks, threads, shared) = crate::relax::invert_shape(nb, rows);
         kernel.allow_shared(shared)?;
-        let arguments = Invert {
-            count: rows as u32,
-            chunks: Read::NONE,
-            perm: Read::NONE,
-            diag: (&jac.diag).into(),
-            dinv: (&inverse).into(),
-            report: (&status).into(),
-        };
+        let arguments = kernel_arguments! { Invert {
+            count: rows as u32, chunks: Read::NONE, perm: Read::NONE, diag: &jac.diag, dinv: &inverse,
+            report: &status,
+        } };
         let launch = kernel.launch(blocks, threads).shared(shared).record(&arguments);
         // SAFETY: `inverse` has a block a row, `status` three words; the panel form reads neither chunks nor order.
         unsafe { launch.enqueue(stream)? };
@@ -62,18 +58,11 @@ impl<'a> PlainSweep<'a> {
         for batch in batches.iter() {
             let blocks = (batch.len() * nb).div_ceil(128);
             let batch = PlainRows { first: batch.start as u32, count: batch.len() as u32, nb: nb as u32 };
-            let of_residual = kernel_arguments!(PlainResidual {
-                batch,
-                row_ptr: &*self.jac.row_ptr,
-                col_idx: &*self.jac.col_idx,
-                off: Read::at(self.jac.off.ptr()),
-                stored: self.jac.off.storage().code(),
-                unscale: Read::at(unscale),
-                unscale_stride,
-                b,
-                x: &*x,
-                r: &r,
-            });
+            let of_residual = kernel_arguments! { PlainResidual {
+                batch, row_ptr: &*self.jac.row_ptr, col_idx: &*self.jac.col_idx,
+                off: Read::at(self.jac.off.ptr()), stored: self.jac.off.storage().code(),
+                unscale: Read::at(unscale), unscale_stride, b, x: &*x, r: &r,
+            } };
             let of_solve = kernel_arguments!(PlainSolve { batch, dinv: &self.inverse, r: &r, x: &*x });
             // SAFETY: rows and columns lie within the matrix that `jac` holds; vectors have rows * nb values.
             unsafe {

@@ -9,7 +9,7 @@ use super::{GpuError, Storage, source};
 use chromaflow_device::cuda::{
     DeviceBuffer, DeviceSlice, Kernel, KernelSource, Module, Read, Record, Stream, Write,
 };
-use chromaflow_device::{kernel_arguments, kernel_entries};
+use chromaflow_device::{kernel_arguments, kernels};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ const THREADS: usize = 256;
 
 pub(super) fn vector_source(storage: Storage) -> KernelSource {
     source("vector", TEXT, storage)
-        .records::<(ToX, FromX, Axpby, Dot, AddPartials, ManyDots, Combine, BeginNorms, AddNorm, Largest)>()
+        .records::<Sums>()
+        .records::<(ToX, FromX, Axpby, ManyDots, Combine, BeginNorms, AddNorm, Largest)>()
         .records::<(GlobalScale, RowScales, Narrow, NarrowRows, PlainResidual, PlainSolve)>()
         .records::<(FillF32, FillF64, ReadAll)>()
 }
 
-kernel_entries! {
-    #[derive(Clone, Debug)]
-    struct Sums { dot, add_partials }
+kernels! {
+    struct Sums { dot: Dot, add_partials: AddPartials }
 }
 
 /// Vector operations in the order of a stream. Sums are added in a fixed order: the same bits on every run.

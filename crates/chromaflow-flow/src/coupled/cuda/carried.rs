@@ -1,20 +1,22 @@
 //! The matrix of unknowns that a flow carries, on the device. Twin: ../matrix.rs.
 
-use super::arguments::{CarriedBoundary, CarriedBoundaryAlong, CarriedPseudoTimes, CarriedRows};
+use super::arguments::{
+    CarriedBoundary, CarriedBoundaryAlong, CarriedKernels, CarriedPseudoTimes, CarriedRows,
+};
 use super::{DirectionCuda, FlowViewCuda};
 use crate::coupled::FlowView;
 use crate::gpu::{ALONG, blocks, source};
 use crate::march::FlowError;
 use chromaflow::gpu::{DeviceJacobian, GpuError, Storage};
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream, Write};
-use chromaflow_device::kernel_arguments;
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream, Write};
+use chromaflow_device::enqueue;
 
 /// `CarriedFace`, for kernels that fill it; their constant NB is the number of unknowns a node.
 pub const FACES: &str = include_str!("carried.cuh");
 
 pub(super) fn kernel_source(nb: usize, stored: usize) -> KernelSource {
     source("carried", &format!("{ALONG}{FACES}"), include_str!("carried.cu"))
-        .records::<(CarriedRows, CarriedPseudoTimes, CarriedBoundary, CarriedBoundaryAlong)>()
+        .records::<CarriedKernels>()
         .define("NB", nb)
         .define("STORED", stored)
 }
@@ -31,10 +33,7 @@ pub enum Carrier<'a> {
 /// The matrix and the open boundaries of unknowns that a flow carries. **Twin**: [`super::super::Carried`]. **Launch shapes**: a thread a
 /// row, and a thread a node of the boundary.
 pub struct CarriedCuda {
-    rows: Kernel,
-    pseudo_times: Kernel,
-    boundary: Kernel,
-    boundary_along: Kernel,
+    kernels: CarriedKernels,
     nb: usize,
     per_volume: bool,
     /// Of what enters, by patch.
@@ -80,10 +79,7 @@ impl CarriedCuda {
         };
         assert_eq!(given.len(), nb * patches);
         Ok(Self {
-            rows: module.kernel("carried_rows")?,
-            pseudo_times: module.kernel("carried_pseudo_times")?,
-            boundary: module.kernel("carried_boundary")?,
-            boundary_along: module.kernel("carried_boundary_along")?,
+            kernels: CarriedKernels::of(&module)?,
             nb,
             per_volume: matches!(carrier, Carrier::Volume(_)),
             given,
@@ -107,16 +103,14 @@ impl CarriedCuda {
         assert!(jacobian.pattern().rows() == n && jacobian.nb() == self.nb);
         assert!(self.slopes.len() == self.nb * self.nb * n && self.faces.len() == self.numbers(mesh.edges));
         let off = jacobian.off.assembled()?;
-        let rows = self.rows.launch(blocks(n, 128), 128);
         // SAFETY: the matrix has the mesh's pattern, whose positions name edges with faces, and off-diagonal values of the size the
         // kernel was made for.
         unsafe {
-            rows.record(&kernel_arguments! { CarriedRows {
+            enqueue! { self.kernels.carried_rows.launch(blocks(n, 128), 128), flow.stream, CarriedRows {
                 rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge, faces: &self.faces,
-                slopes: &self.slopes, growth: &self.growth, volumes: &mesh.volumes, cfl,
-                off: Write::at(off), diag: &jacobian.diag,
-            } })
-            .enqueue(flow.stream)?;
+                slopes: &self.slopes, growth: &self.growth, volumes: &mesh.volumes, cfl, off: Write::at(off),
+                diag: &jacobian.diag,
+            } }?;
         }
         self.add_boundaries(flow, AddTo::Diagonal { cfl }, &jacobian.diag)
     }
@@ -133,15 +127,12 @@ impl CarriedCuda {
     ) -> Result<(), GpuError> {
         let (mesh, n) = (flow.mesh, flow.mesh.rows);
         assert!(out.len() == n && self.faces.len() == self.numbers(mesh.edges));
-        let times = self.pseudo_times.launch(blocks(n, 128), 128);
         // SAFETY: positions name edges, which have faces; a number a row.
         unsafe {
-            times
-                .record(&kernel_arguments! { CarriedPseudoTimes {
-                    rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge,
-                    faces: &self.faces, growth: &self.growth, volumes: &mesh.volumes, cfl, pseudo_time: out,
-                } })
-                .enqueue(flow.stream)?;
+            enqueue! { self.kernels.carried_pseudo_times.launch(blocks(n, 128), 128), flow.stream, CarriedPseudoTimes {
+                rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge, faces: &self.faces,
+                growth: &self.growth, volumes: &mesh.volumes, cfl, pseudo_time: out,
+            } }?;
         }
         self.add_boundaries(flow, AddTo::PseudoTime { cfl }, out)
     }
@@ -174,15 +165,13 @@ impl CarriedCuda {
         let flow = &way.flow;
         assert!(!self.per_volume);
         assert!([values.len(), changes.len(), out.len()] == [self.nb * flow.mesh.rows; 3]);
-        let launch = self.boundary_along.launch(blocks(flow.boundary.count, 128), 128);
+        let launch = self.kernels.carried_boundary_along.launch(blocks(flow.boundary.count, 128), 128);
         // SAFETY: nodes of the boundary are rows, each once; every patch has a value.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { CarriedBoundaryAlong {
-                    at: flow.boundary.nodes(flow.params, flow.nodes), moved: moved.nodes,
-                    inverse: 1.0 / way.h, given: &self.given, values, changes, out,
-                } })
-                .enqueue(flow.stream)
+            enqueue! { launch, flow.stream, CarriedBoundaryAlong {
+                at: flow.boundary.nodes(flow.params, flow.nodes), moved: moved.nodes, inverse: 1.0 / way.h,
+                given: &self.given, values, changes, out,
+            } }
         }?)
     }
 
@@ -202,15 +191,13 @@ impl CarriedCuda {
             AddTo::Diagonal { cfl } => (None, 1, cfl),
             AddTo::PseudoTime { cfl } => (None, 2, cfl),
         };
-        let launch = self.boundary.launch(blocks(flow.boundary.count, 128), 128);
+        let launch = self.kernels.carried_boundary.launch(blocks(flow.boundary.count, 128), 128);
         // SAFETY: nodes of the boundary are rows, each once; every patch has a value; values are read for residuals alone.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { CarriedBoundary {
-                    at: flow.boundary.nodes(flow.params, flow.nodes),
-                    per_volume: u32::from(self.per_volume), given: &self.given, values, to: code, cfl, out,
-                } })
-                .enqueue(flow.stream)
+            enqueue! { launch, flow.stream, CarriedBoundary {
+                at: flow.boundary.nodes(flow.params, flow.nodes), per_volume: u32::from(self.per_volume),
+                given: &self.given, values, to: code, cfl, out,
+            } }
         }?)
     }
 }

@@ -8,40 +8,26 @@ mod newton;
 
 use super::{CoupledSystem, FlowView};
 use crate::config::FlowConfig;
-use crate::gpu::{AddParts, BoundaryCuda, MeshCuda, Params, Sums, ViscousCuda, blocks, source};
+use crate::gpu::{BoundaryCuda, MeshCuda, Params, Sums, ViscousCuda, blocks, source};
 use crate::jacobian::cuda::Target;
 use crate::march::linear::{LinearCuda, Shape};
 use crate::march::{Advanced, FlowError, Moment};
 pub use arguments::CarriedFace;
 pub(crate) use arguments::SubtractUpdate;
-use arguments::{
-    AddPseudoTime, CheckValues, HeldResidual, HeldRows, HeldSlopes, Measure, Measured, ResidualNorms,
-    SetBeside, Slopes, SubtractSource,
-};
+use arguments::{CheckValues, HeldResidual, HeldRows, Kernels, NewtonKernels, ResidualNorms, SubtractSource};
 pub use carried::{CarriedCuda, Carrier, FACES};
 use chromaflow::RowBatches;
 use chromaflow::gpu::{DeviceJacobian, GpuError, ShareCuda, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, Pinned, Share, Stream};
-use chromaflow_device::{kernel_arguments, kernel_entries};
+use chromaflow_device::enqueue;
 pub use direction::DirectionCuda;
 pub(crate) use newton::{Driving, Measure as Measuring};
 use std::sync::Arc;
 
 fn kernel_source(nb: usize, stored: usize) -> KernelSource {
     source("coupled", "", include_str!("coupled.cu"))
-        .records::<(
-            SubtractSource,
-            HeldResidual,
-            HeldRows,
-            ResidualNorms,
-            SubtractUpdate,
-            CheckValues,
-            Measure,
-            Measured,
-            SetBeside,
-            AddPseudoTime,
-        )>()
-        .records::<(Slopes, HeldSlopes, AddParts)>()
+        .records::<Kernels>()
+        .records::<NewtonKernels>()
         .define("NB", nb)
         .define("STORED", stored)
 }
@@ -140,17 +126,22 @@ pub trait CoupledCuda: Send + Sync {
         residual: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError>;
 
+    /// What the flow carries, filled by the residual, and the CFL number over the flow's.
+    fn carried(&self) -> (&CarriedCuda, f64);
+
     /// Writes the matrix of a step, blocks in the order of the pattern.
     ///
     /// # Errors
     /// The device's.
     fn assemble(
-        &mut self,
+        &self,
         flow: &FlowViewCuda<'_>,
-        state: &CoupledStateCuda,
         at: &Moment,
         jacobian: &DeviceJacobian,
-    ) -> Result<(), GpuError>;
+    ) -> Result<(), GpuError> {
+        let (carried, ratio) = self.carried();
+        carried.assemble(flow, at.cfl * ratio, jacobian)
+    }
 
     /// Writes the V/dt of each row that the matrix has; asked for of systems that drive the flow.
     ///
@@ -158,11 +149,12 @@ pub trait CoupledCuda: Send + Sync {
     /// The device's.
     fn pseudo_time(
         &self,
-        _flow: &FlowViewCuda<'_>,
-        _at: &Moment,
-        _out: &mut DeviceBuffer<f64>,
+        flow: &FlowViewCuda<'_>,
+        at: &Moment,
+        out: &DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
-        Ok(())
+        let (carried, ratio) = self.carried();
+        carried.pseudo_time(flow, at.cfl * ratio, out)
     }
 
     /// Twin: [`Coupled::has_derivative`](super::Coupled::has_derivative).
@@ -206,12 +198,6 @@ pub trait CoupledCuda: Send + Sync {
     /// thread a number of values.
     fn update_kernel(&self) -> Option<&Kernel> {
         None
-    }
-}
-
-kernel_entries! {
-    struct Kernels {
-        subtract_source, held_residual, held_rows, residual_norms, add_parts, subtract_update, check_values,
     }
 }
 
@@ -376,16 +362,13 @@ impl CoupledSystemCuda {
         self.counts.copy_from(&self.no_counts.slice())?;
         self.find_residual(flow, at)?;
         let (k, stream, n) = (&self.kernels, flow.stream, flow.mesh.rows);
-        let norms = k.residual_norms.launch(self.sums.norm_blocks(), 256);
         // SAFETY: vectors have nb values a row; partial sums have room for nb numbers a thread block.
         unsafe {
-            norms
-                .record(&kernel_arguments! { ResidualNorms {
-                    rows: n as u32, residual: &self.residual, volumes: &flow.mesh.volumes,
-                    values: &self.state.values, floors: &self.floors, partials: &self.sums.norms,
-                    first_bad: self.count(Count::BadResidual),
-                } })
-                .enqueue(stream)?;
+            enqueue! { k.residual_norms.launch(self.sums.norm_blocks(), 256), stream, ResidualNorms {
+                rows: n as u32, residual: &self.residual, volumes: &flow.mesh.volumes,
+                values: &self.state.values, floors: &self.floors, partials: &self.sums.norms,
+                first_bad: self.count(Count::BadResidual),
+            } }?;
         }
         self.sums.add_up(stream, &self.kernels.add_parts)?;
         Ok(self.counts.download_later(&mut self.host_counts)?)
@@ -402,17 +385,13 @@ impl CoupledSystemCuda {
         unsafe {
             if let Some(source) = &state.source {
                 let launch = k.subtract_source.launch(blocks(self.nb * n, 256), 256);
-                launch
-                    .record(&kernel_arguments! { SubtractSource {
-                        rows: n as u32, volumes: &flow.mesh.volumes, source, residual: &self.residual,
-                    } })
-                    .enqueue(stream)?;
+                enqueue! { launch, stream, SubtractSource {
+                    rows: n as u32, volumes: &flow.mesh.volumes, source, residual: &self.residual,
+                } }?;
             }
-            let held = k.held_residual.launch(blocks(state.held.len(), 128), 128);
-            held.record(&kernel_arguments! { HeldResidual {
+            enqueue! { k.held_residual.launch(blocks(state.held.len(), 128), 128), stream, HeldResidual {
                 count: state.held.len() as u32, node_of: &state.held, residual: &self.residual,
-            } })
-            .enqueue(stream)?;
+            } }?;
         }
         self.clear_ghosts(&self.residual)
     }
@@ -453,16 +432,15 @@ impl CoupledSystemCuda {
         let Target::Rows(jacobian, _) = self.linear.target(false)? else {
             unreachable!("set up for blocks in the order of the pattern")
         };
-        self.physics.assemble(flow, &self.state, at, jacobian)?;
+        self.physics.assemble(flow, at, jacobian)?;
         let off = jacobian.off.assembled()?;
         let held = self.kernels.held_rows.launch(blocks(self.state.held.len(), 128), 128);
         // SAFETY: held nodes are rows of the matrix, whose pattern is the mesh's.
         Ok(unsafe {
-            held.record(&kernel_arguments! { HeldRows {
+            enqueue! { held, flow.stream, HeldRows {
                 count: self.state.held.len() as u32, node_of: &self.state.held, row_ptr: &flow.mesh.row_ptr,
                 off: Share::at(off), diag: &jacobian.diag,
-            } })
-            .enqueue(flow.stream)
+            } }
         }?)
     }
 
@@ -487,21 +465,15 @@ impl CoupledSystemCuda {
         // Cuts are counted where rows are owned; ghosts follow them.
         self.clear_ghosts(&self.update)?;
         let update = self.physics.update_kernel().unwrap_or(&self.kernels.subtract_update);
-        let update = update.launch(blocks(self.nb * n, 256), 256);
-        let check = self.kernels.check_values.launch(blocks(n, 128), 128);
         // SAFETY: vectors have nb values a row.
         unsafe {
-            update
-                .record(&kernel_arguments! { SubtractUpdate {
-                    rows: n as u32, update: &self.update, values: &self.state.values,
-                    limited: self.count(Count::Limited),
-                } })
-                .enqueue(stream)?;
-            check
-                .record(&kernel_arguments! { CheckValues {
-                    rows: n as u32, values: &self.state.values, first_bad: self.count(Count::BadState),
-                } })
-                .enqueue(stream)?;
+            enqueue! { update.launch(blocks(self.nb * n, 256), 256), stream, SubtractUpdate {
+                rows: n as u32, update: &self.update, values: &self.state.values,
+                limited: self.count(Count::Limited),
+            } }?;
+            enqueue! { self.kernels.check_values.launch(blocks(n, 128), 128), stream, CheckValues {
+                rows: n as u32, values: &self.state.values, first_bad: self.count(Count::BadState),
+            } }?;
         }
         Ok(self.counts.download_later(&mut self.host_counts)?)
     }

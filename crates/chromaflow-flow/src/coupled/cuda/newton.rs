@@ -1,14 +1,16 @@
 #![allow(unsafe_code)]
 //! A system that the flow depends on, in a Newton-Krylov step of both. Twin: ../system.rs.
 
-use super::arguments::{AddPseudoTime, HeldSlopes, Measure as MeasureArguments, Measured, SetBeside, Slopes};
+use super::arguments::{
+    AddPseudoTime, HeldSlopes, Measure as MeasureArguments, Measured, NewtonKernels, SetBeside, Slopes,
+};
 use super::{CoupledSystemCuda, DirectionCuda, FlowViewCuda, kernel_source};
 use crate::gpu::blocks;
 use crate::march::Moment;
 use crate::march::linear::LinearCuda;
 use chromaflow::gpu::{GpuError, ShareCuda, Storage, Vectors};
-use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, Read, Stream, Write};
-use chromaflow_device::kernel_arguments;
+use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Read, Stream, Write};
+use chromaflow_device::enqueue;
 
 /// What such a step needs of a system besides what all steps do: vectors `[rows, nb]`, and the units in which GMRES sees them.
 pub(crate) struct Driving {
@@ -29,12 +31,7 @@ pub(crate) struct Driving {
     /// The direction of a derivative, where the equations have it themselves, else empty; and whether one is taken.
     pub(crate) changes: DeviceBuffer<f64>,
     directed: bool,
-    measured: Kernel,
-    set_beside: Kernel,
-    slopes: Kernel,
-    add_pseudo_time: Kernel,
-    measure: Kernel,
-    held_slopes: Kernel,
+    kernels: NewtonKernels,
 }
 
 /// Between what is measured in units and what is not.
@@ -71,12 +68,7 @@ impl Driving {
             units: stream.upload(&vec![1.0; 3 * nb])?,
             changes: buffer(if has_derivative { nb * rows } else { 0 })?,
             directed: false,
-            measured: module.kernel("measured")?,
-            set_beside: module.kernel("set_beside")?,
-            slopes: module.kernel("slopes")?,
-            add_pseudo_time: module.kernel("add_pseudo_time")?,
-            measure: module.kernel("measure")?,
-            held_slopes: module.kernel("held_slopes")?,
+            kernels: NewtonKernels::of(&module)?,
         })
     }
 }
@@ -99,15 +91,12 @@ impl Driving {
         from: impl Into<Read<f64>>,
         out: impl Into<Write<f64>>,
     ) -> Result<(), GpuError> {
-        let launch = self.measure.launch(blocks(self.values.len(), 256), 256);
         // SAFETY: callers give vectors with as many values as this system has.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { MeasureArguments {
-                    rows: self.rows(), floors: &self.floors, base: &self.values, units: &self.units,
-                    pseudo_time: &self.pseudo_time, to: to as u32, from, out,
-                } })
-                .enqueue(stream)
+            enqueue! { self.kernels.measure.launch(blocks(self.values.len(), 256), 256), stream, MeasureArguments {
+                rows: self.rows(), floors: &self.floors, base: &self.values, units: &self.units,
+                pseudo_time: &self.pseudo_time, to: to as u32, from, out,
+            } }
         }?)
     }
 
@@ -126,16 +115,13 @@ impl Driving {
         };
         let mut units = Vec::new();
         for v in 0..self.nb {
-            let measured = self.measured.launch(blocks(self.values.len(), 256), 256);
             // SAFETY: vectors have nb values a row.
             unsafe {
-                measured
-                    .record(&kernel_arguments! { Measured {
-                        rows: self.rows(), v: v as u32, floors: &self.floors, base: &self.values,
-                        residual: &self.residual, pseudo_time: &self.pseudo_time,
-                        by_change: u32::from(by_change), of_values: &self.r, of_residuals: &self.z,
-                    } })
-                    .enqueue(stream)?;
+                enqueue! { self.kernels.measured.launch(blocks(self.values.len(), 256), 256), stream, Measured {
+                    rows: self.rows(), v: v as u32, floors: &self.floors, base: &self.values,
+                    residual: &self.residual, pseudo_time: &self.pseudo_time, by_change: u32::from(by_change),
+                    of_values: &self.r, of_residuals: &self.z,
+                } }?;
             }
             let (values, residual) = (&self.r, &self.z);
             if let Some(share) = share {
@@ -160,14 +146,11 @@ impl Driving {
         values: &DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         assert!(v.len() == self.values.len() && values.len() == v.len());
-        let launch = self.set_beside.launch(blocks(v.len(), 256), 256);
         // SAFETY: vectors have nb values a row.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { SetBeside {
-                    rows: self.rows(), floors: &self.floors, base: &self.values, units: &self.units, h, v, values,
-                } })
-                .enqueue(stream)
+            enqueue! { self.kernels.set_beside.launch(blocks(v.len(), 256), 256), stream, SetBeside {
+                rows: self.rows(), floors: &self.floors, base: &self.values, units: &self.units, h, v, values,
+            } }
         }?)
     }
 
@@ -180,15 +163,12 @@ impl Driving {
         (v, y): (&DeviceSlice<'_, f64>, &DeviceSlice<'_, f64>),
     ) -> Result<(), GpuError> {
         assert!(v.len() == moved.len() && y.len() == moved.len());
-        let slopes = self.slopes.launch(blocks(moved.len(), 256), 256);
         // SAFETY: vectors have nb values a row, and V/dt one.
         Ok(unsafe {
-            slopes
-                .record(&kernel_arguments! { Slopes {
-                    rows: self.rows(), floors: &self.floors, base: &self.values, units: &self.units, moved,
-                    residual: &self.residual, pseudo_time: &self.pseudo_time, v, inverse: 1.0 / h, y,
-                } })
-                .enqueue(stream)
+            enqueue! { self.kernels.slopes.launch(blocks(moved.len(), 256), 256), stream, Slopes {
+                rows: self.rows(), floors: &self.floors, base: &self.values, units: &self.units, moved,
+                residual: &self.residual, pseudo_time: &self.pseudo_time, v, inverse: 1.0 / h, y,
+            } }
         }?)
     }
 
@@ -200,14 +180,12 @@ impl Driving {
         (v, y): (&DeviceSlice<'_, f64>, &DeviceSlice<'_, f64>),
     ) -> Result<(), GpuError> {
         assert!(v.len() == slope.len() && y.len() == slope.len());
-        let add = self.add_pseudo_time.launch(blocks(slope.len(), 256), 256);
         // SAFETY: vectors have nb values a row, and V/dt one.
         Ok(unsafe {
-            add.record(&kernel_arguments! { AddPseudoTime {
+            enqueue! { self.kernels.add_pseudo_time.launch(blocks(slope.len(), 256), 256), stream, AddPseudoTime {
                 rows: self.rows(), floors: &self.floors, base: &self.values, units: &self.units, slope,
                 pseudo_time: &self.pseudo_time, v, y,
-            } })
-            .enqueue(stream)
+            } }
         }?)
     }
 
@@ -250,7 +228,7 @@ impl CoupledSystemCuda {
     pub fn factor(&mut self, flow: &FlowViewCuda<'_>, at: &Moment) -> Result<bool, GpuError> {
         self.enqueue_matrix(flow, at)?;
         let driving = self.driving.as_mut().expect(DRIVES);
-        self.physics.pseudo_time(flow, at, &mut driving.pseudo_time)?;
+        self.physics.pseudo_time(flow, at, &driving.pseudo_time)?;
         self.linear.find_scale()?;
         self.linear.factor()
     }
@@ -341,14 +319,11 @@ impl CoupledSystemCuda {
         y: &DeviceSlice<'_, f64>,
     ) -> Result<(), GpuError> {
         let (driving, held) = (self.driving.as_ref().expect(DRIVES), &self.state.held);
-        let held_slopes = driving.held_slopes.launch(blocks(held.len(), 128), 128);
         // SAFETY: vectors have nb values a row; held nodes are rows.
         unsafe {
-            held_slopes
-                .record(&kernel_arguments! { HeldSlopes {
-                    count: held.len() as u32, node_of: held, v, y,
-                } })
-                .enqueue(stream)?;
+            enqueue! { driving.kernels.held_slopes.launch(blocks(held.len(), 128), 128), stream, HeldSlopes {
+                count: held.len() as u32, node_of: held, v, y,
+            } }?;
         }
         self.share.as_ref().map_or(Ok(()), |share| share.clear(self.nb, y))
     }

@@ -1,7 +1,8 @@
 //! What the kernels of `fluxes.cu`, `matrix.cu` and `step.cu` take.
 
+use crate::gpu::AddParts;
 use chromaflow_device::cuda::{Read, Share, Write};
-use chromaflow_device::{kernel_elements, kernel_record};
+use chromaflow_device::{kernel_elements, kernel_record, kernels};
 
 kernel_elements! {
     /// Numbers of the set-up.
@@ -26,67 +27,46 @@ kernel_record! {
     pub(super) struct BoundaryRows {
         count: u32, ptr: Read<u32>, list: Read<u32>, cells: u32, at: BoundaryFaces, fluid: Read<Fluid>,
     }
+}
 
-    /// What `residual` takes.
-    pub(super) struct Residual { grid: GridRows, fluid: Read<Fluid>, q: Read<f64>, out: Write<f64> }
-
-    /// What `boundary_ghosts` takes.
-    pub(super) struct BoundaryGhosts {
-        faces: u32, cells: u32, at: BoundaryFaces, fluid: Read<Fluid>, q: Share<f64>,
-    }
-
-    /// What `corner_ghosts` takes.
-    pub(super) struct CornerGhosts { corners: u32, cells: u32, list: Read<[u32; 4]>, q: Share<f64> }
-
-    /// What `boundary_residual` takes.
-    pub(super) struct BoundaryResidual { row: BoundaryRows, q: Read<f64>, out: Write<f64> }
-
-    /// What `time_steps` takes.
-    pub(super) struct TimeSteps {
-        grid: GridRows, fluid: Read<Fluid>, q: Read<f64>, cfl: f64, steps: Write<f64>,
-    }
-
-    /// What `fill_matrix` takes.
-    pub(super) struct FillMatrix {
-        grid: GridRows, fluid: Read<Fluid>, q: Read<f64>, steps: Read<f64>, rate: f64, diag: Write<f64>,
-        lower: Write<f64>, upper: Write<f64>,
-    }
-
-    /// What `boundary_matrix` takes.
-    pub(super) struct BoundaryMatrix { row: BoundaryRows, q: Read<f64>, diag: Write<f64> }
-
-    /// What `couple_blocks` takes.
-    pub(super) struct CoupleBlocks {
-        count: u32, row_of: Read<u32>, ptr: Read<u32>, links: Read<[u32; 2]>, matrices: Read<f64>,
-        lower: Read<f64>, upper: Read<f64>, x: Read<f64>, r: Write<f64>,
-    }
-
-    /// What `fold_turned` takes.
-    pub(super) struct FoldTurned {
-        count: u32, row_of: Read<u32>, ptr: Read<u32>, folds: Read<u32>, matrices: Read<f64>,
-        lower: Read<f64>, upper: Read<f64>, diag: Write<f64>,
-    }
-
-    /// What `add_time_and_source` takes.
-    pub(super) struct AddTimeAndSource {
-        grid: GridRows, q: Read<f64>, now: f64, last: f64, before: f64, q_last: Read<f64>,
-        q_before: Read<f64>, source: Read<f64>, residual: Write<f64>,
-    }
-
-    /// What `take_rows` takes.
-    pub(super) struct TakeRows { grid: GridRows, q: Read<f64>, out: Write<f64> }
-
-    /// What `residual_norms` takes.
-    pub(super) struct ResidualNorms { grid: GridRows, residual: Read<f64>, partials: Write<f64> }
-
-    /// What `wall_forces` takes.
-    pub(super) struct WallForces {
-        parts: Read<[u32; 2]>, cells: u32, at: BoundaryFaces, fluid: Read<Fluid>, q: Read<f64>, cx: f64,
-        cy: f64, cz: f64, partials: Write<f64>,
-    }
-
-    /// What `apply_update` takes.
-    pub(super) struct ApplyUpdate {
-        grid: GridRows, x: Read<f64>, q: Write<f64>, last_good: Write<f64>, first_bad: Write<u32>,
+kernels! {
+    /// The kernels of `fluxes.cu`, `matrix.cu` and `step.cu`.
+    pub(super) struct Kernels {
+        residual: Residual { grid: GridRows, fluid: Read<Fluid>, q: Read<f64>, out: Write<f64> },
+        boundary_ghosts: BoundaryGhosts {
+            faces: u32, cells: u32, at: BoundaryFaces, fluid: Read<Fluid>, q: Share<f64>,
+        },
+        corner_ghosts: CornerGhosts { corners: u32, cells: u32, list: Read<[u32; 4]>, q: Share<f64> },
+        boundary_residual: BoundaryResidual { row: BoundaryRows, q: Read<f64>, out: Write<f64> },
+        time_steps: TimeSteps {
+            grid: GridRows, fluid: Read<Fluid>, q: Read<f64>, cfl: f64, steps: Write<f64>,
+        },
+        fill_matrix: FillMatrix {
+            grid: GridRows, fluid: Read<Fluid>, q: Read<f64>, steps: Read<f64>, rate: f64, diag: Write<f64>,
+            lower: Write<f64>, upper: Write<f64>,
+        },
+        boundary_matrix: BoundaryMatrix { row: BoundaryRows, q: Read<f64>, diag: Write<f64> },
+        couple_blocks: CoupleBlocks {
+            count: u32, row_of: Read<u32>, ptr: Read<u32>, links: Read<[u32; 2]>, matrices: Read<f64>,
+            lower: Read<f64>, upper: Read<f64>, x: Read<f64>, r: Write<f64>,
+        },
+        fold_turned: FoldTurned {
+            count: u32, row_of: Read<u32>, ptr: Read<u32>, folds: Read<u32>, matrices: Read<f64>,
+            lower: Read<f64>, upper: Read<f64>, diag: Write<f64>,
+        },
+        add_time_and_source: AddTimeAndSource {
+            grid: GridRows, q: Read<f64>, now: f64, last: f64, before: f64, q_last: Read<f64>,
+            q_before: Read<f64>, source: Read<f64>, residual: Write<f64>,
+        },
+        take_rows: TakeRows { grid: GridRows, q: Read<f64>, out: Write<f64> },
+        residual_norms: ResidualNorms { grid: GridRows, residual: Read<f64>, partials: Write<f64> },
+        wall_forces: WallForces {
+            parts: Read<[u32; 2]>, cells: u32, at: BoundaryFaces, fluid: Read<Fluid>, q: Read<f64>, cx: f64,
+            cy: f64, cz: f64, partials: Write<f64>,
+        },
+        apply_update: ApplyUpdate {
+            grid: GridRows, x: Read<f64>, q: Write<f64>, last_good: Write<f64>, first_bad: Write<u32>,
+        },
+        add_parts: AddParts,
     }
 }

@@ -4,15 +4,12 @@ use super::super::IncompressibleSystem;
 use super::super::config::{Config, Flux};
 use super::super::space::{Block, Patch, ScalarKind, Space};
 use super::super::system::Link;
-use super::arguments::{
-    AddTimeAndSource, ApplyUpdate, BoundaryFaces, BoundaryGhosts, BoundaryMatrix, BoundaryResidual,
-    CornerGhosts, CoupleBlocks, FillMatrix, FoldTurned, GridRows, Residual, ResidualNorms, TakeRows,
-    TimeSteps, WallForces,
-};
-use crate::gpu::{AddParts, source};
+use super::arguments::{BoundaryFaces, GridRows, Kernels};
+use crate::gpu::source;
 use crate::grid::GridCuda;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream};
+use chromaflow_device::kernel_arguments;
 
 /// Rows of a thread block of `residual_norms`, as the kernel has it.
 pub fn norm_lanes(n: usize) -> usize {
@@ -53,19 +50,7 @@ impl Scheme {
 pub fn kernel_source(scheme: &Scheme) -> KernelSource {
     let text = [include_str!("fluxes.cu"), include_str!("matrix.cu"), include_str!("step.cu")].join("\n");
     source("incompressible", "", &text)
-        .records::<(
-            Residual,
-            BoundaryGhosts,
-            CornerGhosts,
-            BoundaryResidual,
-            TimeSteps,
-            FillMatrix,
-            BoundaryMatrix,
-            CoupleBlocks,
-            AddTimeAndSource,
-            TakeRows,
-        )>()
-        .records::<(FoldTurned, ResidualNorms, WallForces, ApplyUpdate, AddParts)>()
+        .records::<Kernels>()
         .define("NB", scheme.n)
         .define("CELLS", matrix_cells(scheme.n))
         .define("AXES", scheme.axes)
@@ -189,7 +174,7 @@ impl RowsCuda {
             space.blocks.iter().flat_map(|b| [b.cells.stride[1] as u32, b.cells.stride[2] as u32]).collect();
         let skewed = space.blocks.iter().any(|b| b.skewed);
         let of_cells = |components: usize, of: &dyn Fn(&Block) -> Vec<f64>| {
-            arrays.upload(&space.blocks.iter().map(of).collect::<Vec<_>>(), components)
+            arrays.upload(space.blocks.iter().map(of), components)
         };
         let area = of_cells(9, &|b| b.metrics.area.as_flattened().concat())?;
         let kept = if skewed { 3 } else { 1 };
@@ -259,26 +244,17 @@ impl RowsCuda {
 
     /// What kernels over rows take of it.
     pub fn rows(&self) -> GridRows {
-        GridRows {
-            rows: self.rows as u32,
-            cells: self.cells(),
-            place: (&self.place).into(),
-            strides: (&self.strides).into(),
-            area: (&self.area).into(),
-            open: (&self.open).into(),
-            slopes: (&self.slopes).into(),
-            volumes: (&self.volume).into(),
-        }
+        kernel_arguments! { GridRows {
+            rows: self.rows as u32, cells: self.cells(), place: &self.place, strides: &self.strides,
+            area: &self.area, open: &self.open, slopes: &self.slopes, volumes: &self.volume,
+        } }
     }
 
     /// What kernels over faces of the boundary take of it.
     pub fn faces(&self) -> BoundaryFaces {
-        BoundaryFaces {
-            index: (&self.face_index).into(),
-            metric: (&self.face_metric).into(),
-            given: (&self.given).into(),
-            kinds: (&self.kinds).into(),
-        }
+        kernel_arguments! { BoundaryFaces {
+            index: &self.face_index, metric: &self.face_metric, given: &self.given, kinds: &self.kinds,
+        } }
     }
 
     /// Rows at the boundary.

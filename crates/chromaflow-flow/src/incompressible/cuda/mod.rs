@@ -25,27 +25,19 @@ use crate::march::forces::Walls;
 use crate::march::{Advanced, Device, FlowError, Measured, Moment, Part, System, Times};
 use arguments::{
     AddTimeAndSource, ApplyUpdate, BoundaryGhosts, BoundaryMatrix, BoundaryResidual, BoundaryRows,
-    CornerGhosts, CoupleBlocks, FillMatrix, FoldTurned, Residual, ResidualNorms, TakeRows, TimeSteps,
-    WallForces,
+    CornerGhosts, CoupleBlocks, FillMatrix, FoldTurned, Kernels, Residual, ResidualNorms, TakeRows,
+    TimeSteps, WallForces,
 };
 use chromaflow::factor::structured_ilu::cuda::{DeviceStencil, DeviceStructuredIlu, GpuIluEngine};
 use chromaflow::gpu::{GpuError, Storage, Vectors};
 use chromaflow_device::cuda::{DeviceBuffer, Gpu, Pinned, Stream};
-use chromaflow_device::{kernel_arguments, kernel_entries};
+use chromaflow_device::{enqueue, kernel_arguments};
 use grid::RowsCuda;
 
 pub(crate) use grid::kernel_sources;
 
 /// Most unknowns a cell.
 pub const MAX_UNKNOWNS: usize = 32;
-
-kernel_entries! {
-    struct Kernels {
-        residual, boundary_ghosts, corner_ghosts, boundary_residual, time_steps, fill_matrix,
-        boundary_matrix, couple_blocks, fold_turned, add_time_and_source, take_rows, residual_norms, add_parts,
-        wall_forces, apply_update,
-    }
-}
 
 /// The state of a solver on a GPU and all that a step needs.
 struct FlowCuda {
@@ -165,13 +157,9 @@ impl FlowCuda {
         let (k, g, stream) = (&self.kernels, &self.grid, &self.stream);
         // SAFETY: faces' cells and ghosts are cells of the grid.
         unsafe {
-            let launch = k.boundary_ghosts.launch(blocks(g.faces, 128), 128);
-            launch
-                .record(&kernel_arguments! { BoundaryGhosts {
-                    faces: g.faces as u32, cells: g.cells(), at: g.faces(), fluid: &g.fluid,
-                    q: &self.q,
-                } })
-                .enqueue(stream)?;
+            enqueue! { k.boundary_ghosts.launch(blocks(g.faces, 128), 128), stream, BoundaryGhosts {
+                faces: g.faces as u32, cells: g.cells(), at: g.faces(), fluid: &g.fluid, q: &self.q,
+            } }?;
         }
         self.clock.done(running, stream)?;
         let running = Part::Exchange.begin();
@@ -179,12 +167,9 @@ impl FlowCuda {
         // SAFETY: all four are cells of the grid; no corner is beside another.
         unsafe {
             let corners = g.corners.len() / 4;
-            let launch = k.corner_ghosts.launch(blocks(corners * self.n, 128), 128);
-            launch
-                .record(&kernel_arguments! { CornerGhosts {
-                    corners: corners as u32, cells: g.cells(), list: &g.corners, q: &self.q,
-                } })
-                .enqueue(stream)?;
+            enqueue! { k.corner_ghosts.launch(blocks(corners * self.n, 128), 128), stream, CornerGhosts {
+                corners: corners as u32, cells: g.cells(), list: &g.corners, q: &self.q,
+            } }?;
         }
         self.clock.done(running, stream)?;
         Ok(())
@@ -197,18 +182,12 @@ impl FlowCuda {
         let boundary = g.boundary_rows();
         // SAFETY: vectors have n values a row, the state n a cell; ghost cells are two deep, as far as the stencil reaches.
         unsafe {
-            let launch = k.residual.launch(blocks(g.rows, 128), 128);
-            launch
-                .record(&kernel_arguments! { Residual {
-                    grid: g.rows(), fluid: &g.fluid, q: &self.q, out: &self.residual,
-                } })
-                .enqueue(stream)?;
-            let launch = k.boundary_residual.launch(blocks(boundary, 128), 128);
-            launch
-                .record(&kernel_arguments! { BoundaryResidual {
-                    row: self.boundary_rows(), q: &self.q, out: &self.residual,
-                } })
-                .enqueue(stream)?;
+            enqueue! { k.residual.launch(blocks(g.rows, 128), 128), stream, Residual {
+                grid: g.rows(), fluid: &g.fluid, q: &self.q, out: &self.residual,
+            } }?;
+            enqueue! { k.boundary_residual.launch(blocks(boundary, 128), 128), stream, BoundaryResidual {
+                row: self.boundary_rows(), q: &self.q, out: &self.residual,
+            } }?;
         }
         self.clock.done(running, stream)?;
         let levels = self.levels.as_ref().filter(|_| time.is_some());
@@ -219,12 +198,10 @@ impl FlowCuda {
             let launch = k.add_time_and_source.launch(blocks(g.rows * self.n, 256), 256);
             // SAFETY: as above.
             unsafe {
-                launch
-                    .record(&kernel_arguments! { AddTimeAndSource {
-                        grid: g.rows(), q: &self.q, now, last, before, q_last: level(0), q_before: level(1),
-                        source: self.source.as_ref(), residual: &self.residual,
-                    } })
-                    .enqueue(stream)?;
+                enqueue! { launch, stream, AddTimeAndSource {
+                    grid: g.rows(), q: &self.q, now, last, before, q_last: level(0), q_before: level(1),
+                    source: self.source.as_ref(), residual: &self.residual,
+                } }?;
             }
             self.clock.done(running, stream)?;
         }
@@ -234,14 +211,10 @@ impl FlowCuda {
     /// What kernels over rows at the boundary take.
     fn boundary_rows(&self) -> BoundaryRows {
         let g = &self.grid;
-        BoundaryRows {
-            count: g.boundary_rows() as u32,
-            ptr: (&g.boundary_ptr).into(),
-            list: (&g.boundary_faces).into(),
-            cells: g.cells(),
-            at: g.faces(),
-            fluid: (&g.fluid).into(),
-        }
+        kernel_arguments! { BoundaryRows {
+            count: g.boundary_rows() as u32, ptr: &g.boundary_ptr, list: &g.boundary_faces, cells: g.cells(),
+            at: g.faces(), fluid: &g.fluid,
+        } }
     }
 
     /// Norms and forces.
@@ -251,18 +224,13 @@ impl FlowCuda {
         // SAFETY: partial sums have room for n (twelve) numbers a thread block.
         unsafe {
             let norms = k.residual_norms.launch(self.sums.norm_blocks(), grid::norm_lanes(n) * n);
-            norms
-                .record(&kernel_arguments! { ResidualNorms {
-                    grid: g.rows(), residual: &self.residual, partials: &self.sums.norms,
-                } })
-                .enqueue(stream)?;
-            let forces = self.sums.over_walls(&k.wall_forces);
-            forces
-                .record(&kernel_arguments! { WallForces {
-                    parts: &self.sums.parts, cells: g.cells(), at: g.faces(), fluid: &g.fluid,
-                    q: &self.q, cx, cy, cz, partials: &self.sums.forces,
-                } })
-                .enqueue(stream)?;
+            enqueue! { norms, stream, ResidualNorms {
+                grid: g.rows(), residual: &self.residual, partials: &self.sums.norms,
+            } }?;
+            enqueue! { self.sums.over_walls(&k.wall_forces), stream, WallForces {
+                parts: &self.sums.parts, cells: g.cells(), at: g.faces(), fluid: &g.fluid, q: &self.q, cx, cy,
+                cz, partials: &self.sums.forces,
+            } }?;
         }
         self.sums.add_up(stream, &k.add_parts)
     }
@@ -273,36 +241,24 @@ impl FlowCuda {
         let (cells, a, boundary) = (grid::matrix_cells(n), &self.matrix, g.boundary_rows());
         // SAFETY: the matrix has the blocks of all rows; the launch shape is the kernel's own.
         unsafe {
-            let launch = k.time_steps.launch(blocks(g.rows, 128), 128);
-            launch
-                .record(&kernel_arguments! { TimeSteps {
-                    grid: g.rows(), fluid: &g.fluid, q: &self.q, cfl, steps: &self.steps,
-                } })
-                .enqueue(stream)?;
+            enqueue! { k.time_steps.launch(blocks(g.rows, 128), 128), stream, TimeSteps {
+                grid: g.rows(), fluid: &g.fluid, q: &self.q, cfl, steps: &self.steps,
+            } }?;
             self.clock.done(running, stream)?;
             running = Part::Assembly.begin();
-            let launch = k.fill_matrix.launch(blocks(g.rows, cells), cells * n);
-            launch
-                .record(&kernel_arguments! { FillMatrix {
-                    grid: g.rows(), fluid: &g.fluid, q: &self.q, steps: &self.steps, rate, diag: &a.diag,
-                    lower: &a.lower, upper: &a.upper,
-                } })
-                .enqueue(stream)?;
-            let launch = k.boundary_matrix.launch(blocks(boundary * n, 128), 128);
-            launch
-                .record(&kernel_arguments! { BoundaryMatrix {
-                    row: self.boundary_rows(), q: &self.q, diag: &a.diag,
-                } })
-                .enqueue(stream)?;
+            enqueue! { k.fill_matrix.launch(blocks(g.rows, cells), cells * n), stream, FillMatrix {
+                grid: g.rows(), fluid: &g.fluid, q: &self.q, steps: &self.steps, rate, diag: &a.diag,
+                lower: &a.lower, upper: &a.upper,
+            } }?;
+            enqueue! { k.boundary_matrix.launch(blocks(boundary * n, 128), 128), stream, BoundaryMatrix {
+                row: self.boundary_rows(), q: &self.q, diag: &a.diag,
+            } }?;
             let folds = g.folds.rows.len();
             if folds > 0 {
-                let launch = k.fold_turned.launch(blocks(folds * n, 128), 128);
-                launch
-                    .record(&kernel_arguments! { FoldTurned {
-                        count: folds as u32, row_of: &g.folds.rows, ptr: &g.folds.ptr, folds: &g.folds.others,
-                        matrices: &g.matrices, lower: &a.lower, upper: &a.upper, diag: &a.diag,
-                    } })
-                    .enqueue(stream)?;
+                enqueue! { k.fold_turned.launch(blocks(folds * n, 128), 128), stream, FoldTurned {
+                    count: folds as u32, row_of: &g.folds.rows, ptr: &g.folds.ptr, folds: &g.folds.others,
+                    matrices: &g.matrices, lower: &a.lower, upper: &a.upper, diag: &a.diag,
+                } }?;
             }
         }
         self.clock.done(running, stream)?;
@@ -317,12 +273,10 @@ impl FlowCuda {
         let launch = self.kernels.couple_blocks.launch(blocks(count * n, 128), 128);
         // SAFETY: both ends of links are rows.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { CoupleBlocks {
-                    count: count as u32, row_of: &g.links.rows, ptr: &g.links.ptr,
-                    links: &g.links.others, matrices: &g.matrices, lower: &a.lower, upper: &a.upper, x: &self.update, r: &self.rest,
-                } })
-                .enqueue(&self.stream)
+            enqueue! { launch, &self.stream, CoupleBlocks {
+                count: count as u32, row_of: &g.links.rows, ptr: &g.links.ptr, links: &g.links.others,
+                matrices: &g.matrices, lower: &a.lower, upper: &a.upper, x: &self.update, r: &self.rest,
+            } }
         }?)
     }
 
@@ -362,15 +316,12 @@ impl FlowCuda {
     fn apply_update(&mut self) -> Result<(), GpuError> {
         let g = &self.grid;
         self.first_bad.upload(&[u32::MAX])?;
-        let launch = self.kernels.apply_update.launch(blocks(g.rows, 128), 128);
         // SAFETY: n values a row and a cell.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { ApplyUpdate {
-                    grid: g.rows(), x: &self.update, q: &self.q, last_good: &self.last_good,
-                    first_bad: &self.first_bad,
-                } })
-                .enqueue(&self.stream)
+            enqueue! { self.kernels.apply_update.launch(blocks(g.rows, 128), 128), &self.stream, ApplyUpdate {
+                grid: g.rows(), x: &self.update, q: &self.q, last_good: &self.last_good,
+                first_bad: &self.first_bad,
+            } }
         }?)
     }
 }
@@ -414,11 +365,7 @@ impl System for FlowCuda {
             let launch = self.kernels.take_rows.launch(blocks(g.rows * self.n, 256), 256);
             // SAFETY: n values a row.
             unsafe {
-                launch
-                    .record(&kernel_arguments! { TakeRows {
-                        grid: g.rows(), q: &self.q, out: &levels[0],
-                    } })
-                    .enqueue(&self.stream)?;
+                enqueue! { launch, &self.stream, TakeRows { grid: g.rows(), q: &self.q, out: &levels[0] } }?;
             }
         }
         Ok(())

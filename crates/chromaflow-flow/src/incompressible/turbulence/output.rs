@@ -1,27 +1,18 @@
 //! What is seen of a model from outside: names, fields, friction, y+.
 
+use super::super::IncompressibleSystem;
 use super::super::residual::boundary_flux;
 use super::super::space::{Block, Face, Patch};
-use super::super::{IncompressibleSystem, Solver};
 use super::Turbulence;
-use crate::march::{Host, Order, Spread};
+use crate::march::Spread;
 
 /// Friction of the fluid on a wall per area, over the dynamic pressure; y u_tau / nu of the first cell's center; the face's area.
 type WallFace = [f64; 5];
 
-impl Solver {
-    /// Names of the turbulence model's unknowns, the last ones of each cell; none without a model.
-    pub fn coupled_unknowns(&self) -> Vec<String> {
-        let names = self.host.turbulence.as_ref().map_or(&[][..], |t| t.model.names());
-        names.iter().map(|name| (*name).to_owned()).collect()
-    }
-
-    /// y+ of the first cells at walls of turbulent flow, by markers: how well the grid resolves the boundary layer. Ghost cells must be filled, as they are after a
-    /// step.
-    pub fn y_plus(&self) -> Vec<(String, Spread)> {
-        let host = &self.host;
-        let (Some(turbulence), part) = (&host.turbulence, &host.space.part) else { return Vec::new() };
-        let _ = host.tell(Order::Heights);
+impl IncompressibleSystem {
+    /// See [`March::y_plus`](crate::march::March::y_plus).
+    pub(in super::super) fn heights_at_walls(&self) -> Vec<(String, Spread)> {
+        let (Some(turbulence), part) = (&self.turbulence, &self.space.part) else { return Vec::new() };
         let mut names: Vec<&String> = Vec::new();
         for (name, wall) in &part.patches {
             if *wall && !names.contains(&name) {
@@ -29,16 +20,14 @@ impl Solver {
             }
         }
         let heights = |name: &String| {
-            let patches = host.space.patches.iter().filter(|patch| patch.wall && patch.name == *name);
+            let patches = self.space.patches.iter().filter(|patch| patch.wall && patch.name == *name);
             let of =
-                |patch| host.wall_faces(turbulence, patch).into_iter().map(|(_, [.., y, area])| (y, area));
+                |patch| self.wall_faces(turbulence, patch).into_iter().map(|(_, [.., y, area])| (y, area));
             Spread::of(patches.flat_map(of), part.share().map(|share| &**share))
         };
         names.into_iter().filter_map(|name| Some((name.clone(), heights(name)?))).collect()
     }
-}
 
-impl IncompressibleSystem {
     /// Faces of a wall.
     fn wall_faces<'a>(&'a self, turbulence: &Turbulence, patch: &'a Patch) -> Vec<(&'a Face, WallFace)> {
         let (space, fluid) = (&self.space, &self.config.fluid);

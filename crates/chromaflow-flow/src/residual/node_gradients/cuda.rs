@@ -7,7 +7,7 @@ use crate::gpu::{Params, ViscousCuda, blocks, source};
 use crate::residual::cuda::CELLS;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Stream};
-use chromaflow_device::kernel_arguments;
+use chromaflow_device::enqueue;
 
 /// With so many quantities besides the velocity.
 pub(crate) fn kernel_source(more: usize) -> KernelSource {
@@ -89,25 +89,20 @@ impl NodeGradientsCuda {
             let launch = kernel.launch(blocks(count, 128), 128);
             // SAFETY: nodes of elements are rows, of planar meshes modulo those of a plane; there is room for every element.
             unsafe {
-                launch
-                    .record(&kernel_arguments! { CellGradients {
-                        count: count as u32, element_nodes: &group.nodes, nodes, plane: elements.plane, phi,
-                        params: &params.values, out: cells,
-                    } })
-                    .enqueue(stream)?;
+                enqueue! { launch, stream, CellGradients {
+                    count: count as u32, element_nodes: &group.nodes, nodes, plane: elements.plane, phi,
+                    params: &params.values, out: cells,
+                } }?;
             }
             first += count;
         }
         assert_eq!(numbers * first, self.cells.len(), "the elements of the set-up");
-        let means = self.means_kernel.launch(blocks(rows, 8), 128);
         // SAFETY: the lists name elements; as many derivatives a row as an element has.
         Ok(unsafe {
-            means
-                .record(&kernel_arguments! { NodeMeans {
-                    rows: rows as u32, row_ptr: &self.row_ptr, around: &self.around, cells: &self.cells,
-                    out: &*out,
-                } })
-                .enqueue(stream)
+            enqueue! { self.means_kernel.launch(blocks(rows, 8), 128), stream, NodeMeans {
+                rows: rows as u32, row_ptr: &self.row_ptr, around: &self.around, cells: &self.cells,
+                out: &*out,
+            } }
         }?)
     }
 }

@@ -6,23 +6,23 @@ use crate::gpu::{AddedCuda, Params, blocks, source};
 use crate::residual::arguments::EdgeFluxes;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Share, Stream, Write};
-use chromaflow_device::{kernel_arguments, kernel_record};
+use chromaflow_device::{enqueue, kernels};
 
-kernel_record! {
-    /// What `turned_ends` takes.
-    struct TurnedEnds {
-        count: u32, ends: Read<u32>, factors: Read<[u32; 2]>, turns: Read<f64>, nodes: Read<f64>, gradients: Read<f64>,
-        limits: Read<f64>, to_nodes: Write<f64>, to_gradients: Write<f64>, to_limits: Write<f64>,
-    }
-
-    /// What `turned_back` takes.
-    struct TurnedBack {
-        count: u32, edges: Read<u32>, turns: Read<f64>, from: Read<f64>, fluxes: Share<f64>,
+kernels! {
+    struct Kernels {
+        turned_ends: TurnedEnds {
+            count: u32, ends: Read<u32>, factors: Read<[u32; 2]>, turns: Read<f64>, nodes: Read<f64>,
+            gradients: Read<f64>, limits: Read<f64>, to_nodes: Write<f64>, to_gradients: Write<f64>,
+            to_limits: Write<f64>,
+        },
+        turned_back: TurnedBack {
+            count: u32, edges: Read<u32>, turns: Read<f64>, from: Read<f64>, fluxes: Share<f64>,
+        },
     }
 }
 
 pub(crate) fn kernel_source() -> KernelSource {
-    source("turned", "", include_str!("turned.cu")).records::<(TurnedEnds, TurnedBack)>()
+    source("turned", "", include_str!("turned.cu")).records::<Kernels>()
 }
 
 /// Edges at the seam of turned sides on the device, with what their fluxes are made from.
@@ -44,7 +44,7 @@ pub struct TurnedCuda {
     gradients: DeviceBuffer<f64>,
     limits: DeviceBuffer<f64>,
     fluxes: DeviceBuffer<f64>,
-    kernels: [Kernel; 2],
+    kernels: Kernels,
 }
 
 impl TurnedCuda {
@@ -76,7 +76,7 @@ impl TurnedCuda {
             gradients: buffer(32 * count)?,
             limits: buffer(10 * count)?,
             fluxes: buffer(5 * count)?,
-            kernels: [module.kernel("turned_ends")?, module.kernel("turned_back")?],
+            kernels: Kernels::of(&module)?,
         }))
     }
 
@@ -93,30 +93,23 @@ impl TurnedCuda {
         fluxes: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         assert!(nodes.len() / 8 == gradients.len() / 16);
-        let (count, [ends, back]) = (self.count, &self.kernels);
+        let (count, Kernels { turned_ends: ends, turned_back: back }) = (self.count, &self.kernels);
         // SAFETY: ends are rows of the mesh and edges those of it; scratch arrays have room for two ends an edge.
         unsafe {
-            ends.launch(blocks(2 * count, 128), 128)
-                .record(&kernel_arguments! { TurnedEnds {
-                    count: 2 * count as u32, ends: &self.ends, factors: &self.factors, turns: &self.turns, nodes, gradients, limits,
-                    to_nodes: &self.nodes, to_gradients: &self.gradients, to_limits: &self.limits,
-                } })
-                .enqueue(stream)?;
-            kernel
-                .launch(blocks(count, 128), 128)
-                .record(&kernel_arguments! { EdgeFluxes {
-                    edges: count as u32, ends: &self.places, areas: &self.areas, nodes: &self.nodes,
-                    gradients: &self.gradients, limits: &self.limits,
-                    mapped_first: self.mapped.first(), mapped: self.mapped.values(), moments: &self.moments,
-                    params: &params.values, out: &self.fluxes,
-                } })
-                .enqueue(stream)?;
-            back.launch(blocks(count, 128), 128)
-                .record(&kernel_arguments! { TurnedBack {
-                    count: count as u32, edges: &self.edges, turns: &self.turns, from: &self.fluxes,
-                    fluxes: &*fluxes,
-                } })
-                .enqueue(stream)?;
+            enqueue! { ends.launch(blocks(2 * count, 128), 128), stream, TurnedEnds {
+                count: 2 * count as u32, ends: &self.ends, factors: &self.factors, turns: &self.turns, nodes,
+                gradients, limits, to_nodes: &self.nodes, to_gradients: &self.gradients,
+                to_limits: &self.limits,
+            } }?;
+            enqueue! { kernel.launch(blocks(count, 128), 128), stream, EdgeFluxes {
+                edges: count as u32, ends: &self.places, areas: &self.areas, nodes: &self.nodes,
+                gradients: &self.gradients, limits: &self.limits, mapped_first: self.mapped.first(), mapped: self.mapped.values(),
+                moments: &self.moments, params: &params.values, out: &self.fluxes,
+            } }?;
+            enqueue! { back.launch(blocks(count, 128), 128), stream, TurnedBack {
+                count: count as u32, edges: &self.edges, turns: &self.turns, from: &self.fluxes,
+                fluxes: &*fluxes,
+            } }?;
         }
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! What the kernels of lines, sweeps and fluxes take.
 
 use crate::bc::Condition;
+use crate::gpu::AddParts;
 use crate::grid::{Chunks, GridBlock};
 use chromaflow_device::cuda::{Read, Share, Watch, Write};
-use chromaflow_device::{kernel_elements, kernel_record};
+use chromaflow_device::{kernel_elements, kernel_record, kernels};
 
 kernel_elements! {
     /// Numbers of the set-up.
@@ -43,33 +44,6 @@ kernel_record! {
     /// Lines of waves, open or closed.
     pub struct WaveLines { lines: Lines, fourth: u32, cells: Cells, kept: Share<f64>, bad: Share<u32> }
 
-    /// The factored blocks of cells next to the boundary.
-    pub struct BoundaryCells {
-        count: u32, total: u64, blocks: Read<GridBlock>, cells: Read<[u32; 4]>, actives: Read<u32>,
-        ends: Ends, w: Read<f64>, area: Read<f64>, damping: Read<f64>, taus: Read<f64>, setup: Read<Setup>,
-        factors: Write<f64>,
-    }
-
-    /// A sweep over one plane of all blocks.
-    pub struct SweepPlane {
-        total: u64,
-        blocks: Read<GridBlock>,
-        groups: Read<[u32; 4]>,
-        /// Places of cells plane by plane, and the numbers of their factored blocks.
-        order: Read<[u32; 2]>,
-        actives: Read<u32>,
-        dense: u32,
-        factors: Read<f64>,
-        w: Read<f64>,
-        open: Read<f64>,
-        damping: Read<f64>,
-        taus: Read<f64>,
-        r: Read<f64>,
-        setup: Read<Setup>,
-        relaxation: f64,
-        x: Share<f64>,
-    }
-
     /// Inviscid fluxes, tile by tile.
     pub struct Fluxes {
         total: u64, planes: u32, blocks: Read<GridBlock>, tiles: Read<[u32; 4]>, side_ptr: Read<u32>,
@@ -87,116 +61,135 @@ kernel_record! {
         r: Write<f64>,
     }
 
-    /// What `adapt_outlets` takes.
-    pub(super) struct AdaptOutlets {
-        total: u64, ptr: Read<u32>, parts: Read<u32>, faces: Read<[u32; 2]>, sides: Read<Side>, w: Read<f64>,
-        area: Read<f64>, setup: Read<Setup>, conditions: Share<Condition<f64>>,
-    }
-
-    /// What `fill_ghosts` takes.
-    pub(super) struct FillGhosts {
-        count: u32, total: u64, columns: Read<[u32; 2]>, middles: Read<f64>, conditions: Read<Condition<f64>>,
-        sides: Read<Side>, area: Read<f64>, setup: Read<Setup>, w: Share<f64>,
-    }
-
-    /// What `boundary_fluxes` takes.
-    pub(super) struct BoundaryFluxes {
-        count: u32, total: u64, faces: Read<[u32; 2]>, middles: Read<f64>, conditions: Read<Condition<f64>>,
-        sides: Read<Side>, w: Read<f64>, area: Read<f64>, volume: Read<f64>, setup: Read<Setup>,
-        free_pressure: f64, fluxes: Write<f64>, loads: Write<f64>,
-    }
-
-    /// What `join_turned` takes.
-    pub(super) struct JoinTurned {
-        count: u32, total: u64, sides: Read<[u32; 4]>, turns: Read<f64>, w: Read<f64>, area: Read<f64>,
-        setup: Read<Setup>, r: Share<f64>,
-    }
-
-    /// What `boundary_jacobians` takes.
-    pub(super) struct BoundaryJacobians {
-        count: u32, total: u64, faces: Read<[u32; 2]>, conditions: Read<Condition<f64>>, sides: Read<Side>,
-        w: Read<f64>, area: Read<f64>, volume: Read<f64>, setup: Read<Setup>, jacobians: Write<f64>,
-    }
-
-    /// What `wall_forces` takes.
-    pub(in crate::structured) struct WallForces {
-        count: u32, parts: Read<[u32; 2]>, middles: Read<f64>, loads: Read<f64>, cx: f64, cy: f64, cz: f64,
-        partials: Write<f64>,
-    }
-
-    /// What `time_steps` takes.
-    pub(super) struct TimeSteps {
-        over: Chunks, total: u64, actives: Read<u32>, w: Read<f64>, area: Read<f64>, volume: Read<f64>,
-        eddies: Read<f64>, setup: Read<Setup>, cfl: f64, mean: u32, rate: f64, tau: Write<f64>, least: Write<f64>,
-    }
-
-    /// What `finish_residual` takes.
-    pub(super) struct FinishResidual {
-        over: Chunks, chunk_count: u32, total: u64, w: Read<f64>, volume: Read<f64>, w_last: Read<f64>,
-        w_before: Read<f64>, now: f64, before: f64, setup: Read<Setup>, r: Share<f64>, partials: Write<f64>,
-        first_bad: Share<u32>,
-    }
-
-    /// What `apply_update` takes.
-    pub(super) struct ApplyUpdate {
-        over: Chunks, total: u64, w: Read<f64>, r: Read<f64>, setup: Read<Setup>, next: Write<f64>,
-        limited: Share<u32>, first_bad: Share<u32>,
-    }
-
-    /// What `face_damping` takes.
-    pub(super) struct FaceDamping {
-        over: Chunks, total: u64, actives: Read<u32>, w: Read<f64>, open: Read<f64>, volume: Read<f64>,
-        setup: Read<Setup>, damping: Write<f64>,
-    }
-
     /// What `transpose` takes.
     pub(super) struct TransposePlanes {
         total: u64, blocks: Read<GridBlock>, tiles: Read<[u32; 4]>, na: u32, nb: u32, nc: u32, back: u32,
         a: Share<f64>, b: Share<f64>, c: Share<f64>, turned: Share<f64>,
     }
+}
 
-    /// What `take_base` takes.
-    pub(super) struct TakeBase {
-        over: Chunks, total: u64, row_of: Read<u32>, w: Read<f64>, r: Read<f64>, setup: Read<Setup>,
-        base: Write<f64>, q: Write<f64>,
+kernels! {
+    /// The kernels of `boundary.cu`.
+    pub(in crate::structured) struct AtBoundary {
+        adapt_outlets: AdaptOutlets {
+            total: u64, ptr: Read<u32>, parts: Read<u32>, faces: Read<[u32; 2]>, sides: Read<Side>,
+            w: Read<f64>, area: Read<f64>, setup: Read<Setup>, conditions: Share<Condition<f64>>,
+        },
+        fill_ghosts: FillGhosts {
+            count: u32, total: u64, columns: Read<[u32; 2]>, middles: Read<f64>,
+            conditions: Read<Condition<f64>>, sides: Read<Side>, area: Read<f64>, setup: Read<Setup>,
+            w: Share<f64>,
+        },
+        boundary_fluxes: BoundaryFluxes {
+            count: u32, total: u64, faces: Read<[u32; 2]>, middles: Read<f64>,
+            conditions: Read<Condition<f64>>, sides: Read<Side>, w: Read<f64>, area: Read<f64>,
+            volume: Read<f64>, setup: Read<Setup>, free_pressure: f64, fluxes: Write<f64>, loads: Write<f64>,
+        },
+        boundary_jacobians: BoundaryJacobians {
+            count: u32, total: u64, faces: Read<[u32; 2]>, conditions: Read<Condition<f64>>,
+            sides: Read<Side>, w: Read<f64>, area: Read<f64>, volume: Read<f64>, setup: Read<Setup>,
+            jacobians: Write<f64>,
+        },
+        join_turned: JoinTurned {
+            count: u32, total: u64, sides: Read<[u32; 4]>, turns: Read<f64>, w: Read<f64>, area: Read<f64>,
+            setup: Read<Setup>, r: Share<f64>,
+        },
+        wall_forces: WallForces {
+            count: u32, parts: Read<[u32; 2]>, middles: Read<f64>, loads: Read<f64>, cx: f64, cy: f64,
+            cz: f64, partials: Write<f64>,
+        },
     }
+}
 
-    /// What `set_beside` takes.
-    pub(super) struct SetBeside {
-        over: Chunks, total: u64, row_of: Read<u32>, from: Read<f64>, h: f64, v: Read<f64>,
-        setup: Read<Setup>, w: Write<f64>,
+kernels! {
+    /// The kernels of `step.cu`.
+    pub(super) struct OverCells {
+        time_steps: TimeSteps {
+            over: Chunks, total: u64, actives: Read<u32>, w: Read<f64>, area: Read<f64>, volume: Read<f64>,
+            eddies: Read<f64>, setup: Read<Setup>, cfl: f64, mean: u32, rate: f64, tau: Write<f64>,
+            least: Write<f64>,
+        },
+        finish_residual: FinishResidual {
+            over: Chunks, chunk_count: u32, total: u64, w: Read<f64>, volume: Read<f64>, w_last: Read<f64>,
+            w_before: Read<f64>, now: f64, before: f64, setup: Read<Setup>, r: Share<f64>,
+            partials: Write<f64>, first_bad: Share<u32>,
+        },
+        apply_update: ApplyUpdate {
+            over: Chunks, total: u64, w: Read<f64>, r: Read<f64>, setup: Read<Setup>, next: Write<f64>,
+            limited: Share<u32>, first_bad: Share<u32>,
+        },
+        add_parts: AddParts,
     }
+}
 
-    /// What `slopes` takes.
-    pub(super) struct Slopes {
-        over: Chunks, total: u64, row_of: Read<u32>, r: Read<f64>, base: Read<f64>, tau: Read<f64>,
-        v: Read<f64>, inverse: f64, y: Write<f64>,
+kernels! {
+    /// The kernels of `ssor.cu`.
+    pub(super) struct SweepKernels {
+        face_damping: FaceDamping {
+            over: Chunks, total: u64, actives: Read<u32>, w: Read<f64>, open: Read<f64>, volume: Read<f64>,
+            setup: Read<Setup>, damping: Write<f64>,
+        },
+        boundary_cells: BoundaryCells {
+            count: u32, total: u64, blocks: Read<GridBlock>, cells: Read<[u32; 4]>, actives: Read<u32>,
+            ends: Ends, w: Read<f64>, area: Read<f64>, damping: Read<f64>, taus: Read<f64>,
+            setup: Read<Setup>, factors: Write<f64>,
+        },
+        sweep_plane: SweepPlane {
+            total: u64,
+            blocks: Read<GridBlock>,
+            groups: Read<[u32; 4]>,
+            /// Places of cells plane by plane, and the numbers of their factored blocks.
+            order: Read<[u32; 2]>,
+            actives: Read<u32>,
+            dense: u32,
+            factors: Read<f64>,
+            w: Read<f64>,
+            open: Read<f64>,
+            damping: Read<f64>,
+            taus: Read<f64>,
+            r: Read<f64>,
+            setup: Read<Setup>,
+            relaxation: f64,
+            x: Share<f64>,
+        },
     }
+}
 
-    /// What `weigh` takes.
-    pub(super) struct Weigh {
-        over: Chunks, row_of: Read<u32>, tau: Read<f64>, back: u32, from: Watch<f64>, to: Share<f64>,
-    }
-
-    /// What `put_update` takes.
-    pub(super) struct PutUpdate { over: Chunks, total: u64, row_of: Read<u32>, x: Read<f64>, r: Write<f64> }
-
-    /// What `assemble` takes.
-    pub(super) struct Assemble {
-        rows: u32, total: u64, blocks: Read<GridBlock>,
-        /// Place and block of each row.
-        places: Read<[u32; 2]>,
-        row_ptr: Read<u32>,
-        links: Read<u32>,
-        turns: Read<u32>,
-        matrices: Read<f64>,
-        faces: u64,
-        jacobians: Read<f64>,
-        w: Read<f64>, area: Read<f64>, volume: Read<f64>, eddies: Read<f64>, tau: Read<f64>,
-        /// What physical time adds to V/dt, over V.
-        shift: f64,
-        setup: Read<Setup>,
-        off: Write<Value>,
-        diag: Write<f64>,
+kernels! {
+    /// The kernels of `newton.cu`.
+    pub(super) struct NewtonKernels {
+        take_base: TakeBase {
+            over: Chunks, total: u64, row_of: Read<u32>, w: Read<f64>, r: Read<f64>, setup: Read<Setup>,
+            base: Write<f64>, q: Write<f64>,
+        },
+        set_beside: SetBeside {
+            over: Chunks, total: u64, row_of: Read<u32>, from: Read<f64>, h: f64, v: Read<f64>,
+            setup: Read<Setup>, w: Write<f64>,
+        },
+        slopes: Slopes {
+            over: Chunks, total: u64, row_of: Read<u32>, r: Read<f64>, base: Read<f64>, tau: Read<f64>,
+            v: Read<f64>, inverse: f64, y: Write<f64>,
+        },
+        weigh: Weigh {
+            over: Chunks, row_of: Read<u32>, tau: Read<f64>, back: u32, from: Watch<f64>, to: Share<f64>,
+        },
+        put_update: PutUpdate { over: Chunks, total: u64, row_of: Read<u32>, x: Read<f64>, r: Write<f64> },
+        assemble: Assemble {
+            rows: u32, total: u64, blocks: Read<GridBlock>,
+            /// Place and block of each row.
+            places: Read<[u32; 2]>,
+            row_ptr: Read<u32>,
+            links: Read<u32>,
+            turns: Read<u32>,
+            matrices: Read<f64>,
+            faces: u64,
+            jacobians: Read<f64>,
+            w: Read<f64>, area: Read<f64>, volume: Read<f64>, eddies: Read<f64>, tau: Read<f64>,
+            /// What physical time adds to V/dt, over V.
+            shift: f64,
+            setup: Read<Setup>,
+            off: Write<Value>,
+            diag: Write<f64>,
+        },
     }
 }

@@ -7,7 +7,7 @@ use crate::equations::perfect_gas::N;
 use crate::gpu::blocks;
 use crate::grid::FieldLayout;
 use chromaflow::gpu::GpuError;
-use chromaflow_device::kernel_arguments;
+use chromaflow_device::enqueue;
 
 impl StructuredCuda {
     /// Back pressures of outlets of given mass flow, a thread block each.
@@ -16,13 +16,10 @@ impl StructuredCuda {
         let launch = self.at_boundary.adapt_outlets.launch(t.outlet_ptr.len() - 1, 256);
         // SAFETY: parts name ranges of faces of one patch each.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { AdaptOutlets {
-                    total: self.total(), ptr: &t.outlet_ptr, parts: &t.outlet_parts, faces: &t.faces,
-                    sides: &t.sides, w: &self.w, area: &self.area, setup: &self.setup,
-                    conditions: &t.conditions,
-                } })
-                .enqueue(&self.stream)
+            enqueue! { launch, &self.stream, AdaptOutlets {
+                total: self.total(), ptr: &t.outlet_ptr, parts: &t.outlet_parts, faces: &t.faces,
+                sides: &t.sides, w: &self.w, area: &self.area, setup: &self.setup, conditions: &t.conditions,
+            } }
         }?)
     }
 
@@ -34,14 +31,11 @@ impl StructuredCuda {
             for stage in t.stages() {
                 // SAFETY: columns are cells with two ghosts above them; no column of a stage reads another's ghosts.
                 unsafe {
-                    stage
-                        .launch(&self.at_boundary.fill_ghosts)
-                        .record(&kernel_arguments! { FillGhosts {
-                            count: stage.count, total, columns: stage.columns, middles: stage.middles,
-                            conditions: &t.conditions, sides: &t.sides, area: &self.area,
-                            setup: &self.setup, w: &self.w,
-                        } })
-                        .enqueue(&self.stream)?;
+                    enqueue! { stage.launch(&self.at_boundary.fill_ghosts), &self.stream, FillGhosts {
+                        count: stage.count, total, columns: stage.columns, middles: stage.middles,
+                        conditions: &t.conditions, sides: &t.sides, area: &self.area, setup: &self.setup,
+                        w: &self.w,
+                    } }?;
                 }
             }
             self.exchange.fill(&self.stream, &mut self.w, N, FieldLayout::Components)?;
@@ -55,14 +49,12 @@ impl StructuredCuda {
         let launch = self.at_boundary.boundary_fluxes.launch(blocks(faces, 128), 128);
         // SAFETY: faces name cells and patches; results have five and six numbers a face.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { BoundaryFluxes {
-                    count: faces as u32, total: self.total(), faces: &t.faces, middles: &t.middles,
-                    conditions: &t.conditions, sides: &t.sides, w: &self.w, area: &self.area,
-                    volume: &self.volume, setup: &self.setup, free_pressure: self.walls.scale.pressure,
-                    fluxes: &self.boundary_fluxes, loads: &self.loads,
-                } })
-                .enqueue(&self.stream)
+            enqueue! { launch, &self.stream, BoundaryFluxes {
+                count: faces as u32, total: self.total(), faces: &t.faces, middles: &t.middles,
+                conditions: &t.conditions, sides: &t.sides, w: &self.w, area: &self.area,
+                volume: &self.volume, setup: &self.setup, free_pressure: self.walls.scale.pressure,
+                fluxes: &self.boundary_fluxes, loads: &self.loads,
+            } }
         }?)
     }
 
@@ -72,13 +64,11 @@ impl StructuredCuda {
         let launch = self.at_boundary.boundary_jacobians.launch(blocks(faces, 128), 128);
         // SAFETY: faces name cells and patches; 25 numbers a face.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { BoundaryJacobians {
-                    count: faces as u32, total: self.total(), faces: &t.faces, conditions: &t.conditions,
-                    sides: &t.sides, w: &self.w, area: &self.area, volume: &self.volume, setup: &self.setup,
-                    jacobians: &self.jacobians,
-                } })
-                .enqueue(&self.stream)
+            enqueue! { launch, &self.stream, BoundaryJacobians {
+                count: faces as u32, total: self.total(), faces: &t.faces, conditions: &t.conditions,
+                sides: &t.sides, w: &self.w, area: &self.area, volume: &self.volume, setup: &self.setup,
+                jacobians: &self.jacobians,
+            } }
         }?)
     }
 }

@@ -10,7 +10,8 @@ use super::{Step, kernel};
 use crate::equations::perfect_gas::{N, NN};
 use crate::grid::{GHOSTS, GridCuda};
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, Read, Share, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, KernelSource, Stream};
+use chromaflow_device::{enqueue, kernel_arguments};
 
 /// Lines of a thread block of `lines` and `waves`, two threads a line (`LINES` of lines.cu and diagonal.cu), and bytes of dynamic
 /// shared memory: the larger one of what the elimination and the substitution have on their way.
@@ -178,22 +179,13 @@ impl Factors {
         let components: u32 = plain.iter().map(|p| p.1).sum();
         let tiles = self.turns.len() / 4;
         let [(a, na), (b, nb), (c, nc)] = plain;
-        let planes = TransposePlanes {
-            total: grid.len() as u64,
-            blocks: grid.records().into(),
-            tiles: (&self.turns).into(),
-            na,
-            nb,
-            nc,
-            back: u32::from(back),
-            a: a.into(),
-            b: b.into(),
-            c: c.into(),
-            turned: to.into(),
-        };
-        let launch = self.transpose.launch(tiles * components as usize, 256).record(&planes);
         // SAFETY: tiles lie in the blocks with their ghosts; each array has the components named.
-        Ok(unsafe { launch.enqueue(stream) }?)
+        Ok(unsafe {
+            enqueue! { self.transpose.launch(tiles * components as usize, 256), stream, TransposePlanes {
+                total: grid.len() as u64, blocks: grid.records(), tiles: &self.turns, na, nb, nc, back, a, b, c,
+                turned: to,
+            } }
+        }?)
     }
 
     /// The factor of one axis: r goes from the residual or the update so far to the solution.
@@ -226,48 +218,41 @@ impl Factors {
         [w, area, tau, volume, r]: [DeviceSlice<'_, f64>; 5],
     ) -> Result<(), GpuError> {
         let groups = &self.groups[axis];
-        let lines_of = |groups: &DeviceBuffer<u32>| Lines {
-            total: step.total(),
-            axis: axis as u32,
-            blocks: Read::at(records.ptr()),
-            groups: Read::at(groups.ptr()),
+        let lines_of = |groups: &DeviceBuffer<u32>| {
+            kernel_arguments! { Lines { total: step.total(), axis: axis as u32, blocks: records, groups } }
         };
-        let cells = Cells {
-            w: w.into(),
-            area: area.into(),
-            taus: tau.into(),
-            volume: volume.into(),
-            numbers: Read::at(step.setup.ptr()),
-            r: r.into(),
-        };
-        let bad = step.bad.into();
+        let cells = kernel_arguments! { Cells { w, area, taus: tau, volume, numbers: step.setup, r } };
+        let bad = step.bad;
         match &self.form {
             Form::Blocks { lines, segments, factors, values, loops } => {
                 let ends = step.ends();
-                let [factors, values, loops] = [factors, values, loops].map(Share::from);
-                let lines_in = lines_of(&groups.open);
-                let open = BlockLines { lines: lines_in, ends, cells, factors, values, bad };
-                let launch = lines.launch(groups.open.len() / 2, 2 * LINES).shared(SHARED).record(&open);
                 // SAFETY: groups begin at lines of their blocks; what is kept has the numbers of each cell; lines are
                 // different cells.
-                unsafe { launch.enqueue(step.stream)? };
-                for (groups, closed) in [(&groups.few, 0), (&groups.closed, 1)] {
-                    let lines = lines_of(groups);
-                    let cut = BlockSegments { lines, closed, ends, cells, factors, values, loops, bad };
+                unsafe {
+                    enqueue! { lines.launch(groups.open.len() / 2, 2 * LINES).shared(SHARED), step.stream, BlockLines {
+                        lines: lines_of(&groups.open), ends, cells, factors, values, bad,
+                    } }?;
+                }
+                for (groups, closed) in [(&groups.few, 0_u32), (&groups.closed, 1)] {
                     let launch = segments.launch(groups.len() / 2, SEGMENT_THREADS).shared(SEGMENT_SHARED);
                     // SAFETY: as above.
-                    unsafe { launch.record(&cut).enqueue(step.stream)? };
+                    unsafe {
+                        enqueue! { launch, step.stream, BlockSegments {
+                            lines: lines_of(groups), closed, ends, cells, factors, values, loops, bad,
+                        } }?;
+                    }
                 }
             }
             Form::Waves { waves, closed, fourth, kept } => {
                 for (kernel, groups, threads, shared) in
                     [(waves, &groups.open, 2 * LINES, SHARED), (closed, &groups.closed, LINES, 0)]
                 {
-                    let (lines, fourth, kept) = (lines_of(groups), u32::from(*fourth), kept.into());
-                    let arguments = WaveLines { lines, fourth, cells, kept, bad };
-                    let launch = kernel.launch(groups.len() / 2, threads).shared(shared).record(&arguments);
                     // SAFETY: as above.
-                    unsafe { launch.enqueue(step.stream)? };
+                    unsafe {
+                        enqueue! { kernel.launch(groups.len() / 2, threads).shared(shared), step.stream, WaveLines {
+                            lines: lines_of(groups), fourth: *fourth, cells, kept, bad,
+                        } }?;
+                    }
                 }
             }
         }

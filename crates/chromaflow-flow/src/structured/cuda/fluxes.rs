@@ -2,11 +2,13 @@
 //! Launches of `fluxes.cu`.
 
 use super::super::StructuredSystem;
+use super::arguments::Fluxes;
+use super::kernel;
 use super::tiles::{TILE, Tiles};
-use super::{arguments, kernel};
 use crate::grid::GridCuda;
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream};
+use chromaflow_device::enqueue;
 
 /// Most rows of cells of a tile (`ROWS` of fluxes.cu): with three warps more, as many as there are registers for.
 pub(super) const MOST_ROWS: usize = 12;
@@ -25,7 +27,7 @@ fn shared(rows: usize, scheme: u32) -> usize {
 
 pub(super) fn source(constants: [u32; 2], rows: usize) -> KernelSource {
     let source = kernel("structured_fluxes", include_str!("fluxes.cu"), constants);
-    source.record::<arguments::Fluxes>().define("ROWS", rows).define("SHARED", shared(rows, constants[0]))
+    source.record::<Fluxes>().define("ROWS", rows).define("SHARED", shared(rows, constants[0]))
 }
 
 /// The kernel, for states in one of two buffers, at first in that of the first. A tile reads states with a rim of two cells, areas of
@@ -51,24 +53,16 @@ impl super::StructuredCuda {
     pub(super) fn fluxes(&self) -> Result<(), GpuError> {
         let (t, f) = (&self.tables, &self.fluxes);
         let launch = f.kernel.launch(f.count(), 32 * (f.rows + 3)).shared(f.shared);
-        let arguments = arguments::Fluxes {
-            total: self.total(),
-            planes: f.planes,
-            blocks: Read::at(self.grid.records().ptr()),
-            tiles: f.begin(),
-            side_ptr: (&t.side_ptr).into(),
-            face_of: (&t.face_of).into(),
-            faces: self.face_count() as u64,
-            at_boundary: (&self.boundary_fluxes).into(),
-            w: (&self.w).into(),
-            area: (&self.area).into(),
-            numbers: Read::at(self.setup.ptr()),
-            maps: f.boxes(),
-            r: (&self.r).into(),
-        };
         // SAFETY: tiles begin at cells of their blocks; what is read beyond a block's cells is cut off at its ghosts, and
         // nothing is written there; the maps are those of the buffer with the states.
-        Ok(unsafe { launch.record(&arguments).enqueue(&self.stream) }?)
+        Ok(unsafe {
+            enqueue! { launch, &self.stream, Fluxes {
+                total: self.total(), planes: f.planes, blocks: self.grid.records(), tiles: f.begin(),
+                side_ptr: &t.side_ptr, face_of: &t.face_of, faces: self.face_count() as u64,
+                at_boundary: &self.boundary_fluxes, w: &self.w, area: &self.area, numbers: &self.setup,
+                maps: f.boxes(), r: &self.r,
+            } }
+        }?)
     }
 }
 

@@ -32,19 +32,16 @@ mod turned;
 mod viscous;
 
 use super::StructuredSolver;
-use crate::gpu::{AddParts, Clock, Sums, source};
+use crate::gpu::{Clock, Sums, source};
 use crate::grid::device::GRID_CUH;
 use crate::grid::{ExchangeCuda, GridCuda};
 use crate::march::forces::Walls;
 use crate::march::{Advanced, Bdf, FlowError, Measured, Moment, Part, PartTime, System, Times};
-use arguments::{
-    AdaptOutlets, ApplyUpdate, BoundaryFluxes, BoundaryJacobians, Ends, FillGhosts, FinishResidual,
-    JoinTurned, TimeSteps, WallForces,
-};
+use arguments::{ApplyUpdate, AtBoundary, Ends, FinishResidual, OverCells, TimeSteps, WallForces};
 use chromaflow::block::BLOCK_CUH;
 use chromaflow::gpu::{GpuError, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
-use chromaflow_device::{kernel_arguments, kernel_entries};
+use chromaflow_device::{enqueue, kernel_arguments};
 use factors::Factors;
 pub(super) use measure::launch_seconds;
 use newton::NewtonCuda;
@@ -74,15 +71,12 @@ pub(in crate::structured) fn add_up(
     [cx, cy, cz]: [f64; 3],
     sums: &mut Sums,
 ) -> Result<(), GpuError> {
-    let forces = sums.over_walls(wall_forces);
     // SAFETY: parts lie within the faces, each of which has six loads; twelve partial sums a part.
     unsafe {
-        forces
-            .record(&kernel_arguments! { WallForces {
-                count: (middles.len() / 3) as u32, parts: &sums.parts, middles, loads, cx, cy, cz,
-                partials: &sums.forces,
-            } })
-            .enqueue(stream)?;
+        enqueue! { sums.over_walls(wall_forces), stream, WallForces {
+            count: (middles.len() / 3) as u32, parts: &sums.parts, middles, loads, cx, cy, cz,
+            partials: &sums.forces,
+        } }?;
     }
     sums.add_up(stream, add_parts)
 }
@@ -97,20 +91,8 @@ fn kernel(name: &'static str, text: &str, [scheme, viscous]: [u32; 2]) -> Kernel
 /// What every method needs.
 fn sources(constants: [u32; 2]) -> [KernelSource; 2] {
     [
-        kernel("structured_boundary", include_str!("boundary.cu"), constants).records::<(
-            AdaptOutlets,
-            FillGhosts,
-            BoundaryFluxes,
-            BoundaryJacobians,
-            JoinTurned,
-            WallForces,
-        )>(),
-        kernel("structured_step", include_str!("step.cu"), constants).records::<(
-            TimeSteps,
-            FinishResidual,
-            ApplyUpdate,
-            AddParts,
-        )>(),
+        kernel("structured_boundary", include_str!("boundary.cu"), constants).records::<AtBoundary>(),
+        kernel("structured_step", include_str!("step.cu"), constants).records::<OverCells>(),
     ]
 }
 
@@ -130,13 +112,6 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
         })
         .chain(turbulence::kernel_sources())
         .collect()
-}
-
-kernel_entries! {
-    struct AtBoundary { fill_ghosts, boundary_fluxes, boundary_jacobians, join_turned, adapt_outlets, wall_forces }
-}
-kernel_entries! {
-    struct OverCells { time_steps, finish_residual, add_parts, apply_update }
 }
 
 /// Where the counters stand.
@@ -184,12 +159,10 @@ impl Step<'_> {
 
     /// Faces of the boundary with the derivatives of their fluxes.
     fn ends(&self) -> Ends {
-        Ends {
-            side_ptr: (&self.tables.side_ptr).into(),
-            face_of: (&self.tables.face_of).into(),
-            faces: (self.tables.faces.len() / 2) as u64,
-            jacobians: self.jacobians.into(),
-        }
+        kernel_arguments! { Ends {
+            side_ptr: &self.tables.side_ptr, face_of: &self.tables.face_of,
+            faces: (self.tables.faces.len() / 2) as u64, jacobians: self.jacobians,
+        } }
     }
 }
 
@@ -306,30 +279,24 @@ impl StructuredCuda {
         let launch = self.over_cells.finish_residual.launch(self.sums.norm_blocks(), 256);
         // SAFETY: arrays of the grid; five partial sums a thread block.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { FinishResidual {
-                    over: self.grid.chunk_records(), chunk_count: chunks as u32, total: self.total(),
-                    w: &self.w, volume: &self.volume, w_last: last, w_before: before, now, before: early,
-                    setup: &self.setup, r: &self.r, partials: &self.sums.norms,
-                    first_bad: self.count(Count::BadResidual),
-                } })
-                .enqueue(&self.stream)
+            enqueue! { launch, &self.stream, FinishResidual {
+                over: self.grid.chunk_records(), chunk_count: chunks as u32, total: self.total(), w: &self.w,
+                volume: &self.volume, w_last: last, w_before: before, now, before: early, setup: &self.setup,
+                r: &self.r, partials: &self.sums.norms, first_bad: self.count(Count::BadResidual),
+            } }
         }?)
     }
 
     /// tau = dt / V, and the least dt of each chunk.
     fn time_steps(&self, cfl: f64, rate: f64) -> Result<(), GpuError> {
-        let launch = self.grid.launch(&self.over_cells.time_steps);
         // SAFETY: arrays of the grid; a number a chunk.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { TimeSteps {
-                    over: self.grid.chunk_records(), total: self.total(), actives: &self.tables.actives,
-                    w: &self.w, area: &self.area, volume: &self.volume, eddies: self.eddy_viscosity(),
-                    setup: &self.setup, cfl,
-                    mean: u32::from(self.mean_step), rate, tau: &self.tau, least: &self.least,
-                } })
-                .enqueue(&self.stream)
+            enqueue! { self.grid.launch(&self.over_cells.time_steps), &self.stream, TimeSteps {
+                over: self.grid.chunk_records(), total: self.total(), actives: &self.tables.actives,
+                w: &self.w, area: &self.area, volume: &self.volume, eddies: self.eddy_viscosity(),
+                setup: &self.setup, cfl, mean: u32::from(self.mean_step), rate, tau: &self.tau,
+                least: &self.least,
+            } }
         }?)
     }
 
@@ -361,20 +328,17 @@ impl StructuredCuda {
 
     /// The next state in `other`.
     fn apply_update(&self) -> Result<(), GpuError> {
-        let launch = self.grid.launch(&self.over_cells.apply_update);
         let update = match &self.method {
             Method::Factors(_) | Method::Newton(_) => &self.r,
             Method::Sweeps(sweeps) => sweeps.update(),
         };
         // SAFETY: arrays of the grid.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { ApplyUpdate {
-                    over: self.grid.chunk_records(), total: self.total(), w: &self.w, r: update,
-                    setup: &self.setup, next: &self.other, limited: self.count(Count::Limited),
-                    first_bad: self.count(Count::BadState),
-                } })
-                .enqueue(&self.stream)
+            enqueue! { self.grid.launch(&self.over_cells.apply_update), &self.stream, ApplyUpdate {
+                over: self.grid.chunk_records(), total: self.total(), w: &self.w, r: update,
+                setup: &self.setup, next: &self.other, limited: self.count(Count::Limited),
+                first_bad: self.count(Count::BadState),
+            } }
         }?)
     }
 

@@ -3,6 +3,7 @@
 use super::super::boundary::{PatchState, outlets};
 use super::super::config::{LocalStep, Scheme, StepMethod};
 use super::super::{StructuredSystem, ViscousTerms};
+use super::arguments::{AtBoundary, OverCells};
 use super::factors::Factors;
 use super::fluxes::fluxes;
 use super::newton::NewtonCuda;
@@ -10,13 +11,13 @@ use super::ssor::Sweeps;
 use super::turbulence::EddiesCuda;
 use super::turned::TurnedTable;
 use super::viscous::Viscous;
-use super::{AtBoundary, Count, Method, OverCells, PARTS, StructuredCuda, sources};
+use super::{Count, Method, PARTS, StructuredCuda, sources};
 use crate::bc::Condition;
 use crate::config::Time;
 use crate::equations::perfect_gas::{N, NN};
 use crate::gas::{Gas, Transport, ViscosityLaw};
-use crate::gpu::{Clock, MARKS, Sums, blocks, download_pressures, upload_conditions};
-use crate::grid::{ExchangeCuda, GridCuda, Side};
+use crate::gpu::{Clock, MARKS, Sums, blocks, download_pressures, upload_structs};
+use crate::grid::{Cells, ExchangeCuda, GridCuda, Side, Window};
 use crate::march::forces::Walls;
 use crate::march::{Device, FlowError, Moment, System};
 use chromaflow::gpu::GpuError;
@@ -102,7 +103,7 @@ impl Tables {
         let sides = solver.patches.iter().flat_map(|p| side_record(solver, p)).collect::<Vec<u32>>();
         Ok(Self {
             actives: stream.upload(&actives)?,
-            conditions: upload_conditions(stream, &conditions(&solver.patches))?,
+            conditions: upload_structs(stream, &conditions(&solver.patches))?,
             outlet_ptr: stream.upload(&outlet_ptr)?,
             outlet_parts: stream.upload(&outlet_parts)?,
             sides: stream.upload(&sides)?,
@@ -192,29 +193,31 @@ fn faces(solver: &StructuredSystem, grid: &GridCuda) -> (Vec<u32>, Vec<f64>) {
 
 /// Where each side of each block begins in the second array, which has the faces' numbers.
 pub(super) fn face_numbers(solver: &StructuredSystem) -> (Vec<u32>, Vec<u32>) {
-    // Faces come patch by patch, in the order of the window's cells.
-    let mut first = Vec::new();
-    let mut count = 0;
-    for patch in &solver.patches {
-        first.push(count);
-        count += patch.faces.len();
-    }
+    let blocks: Vec<Cells> = solver.blocks.iter().map(|block| block.cells).collect();
+    let of = |patch: &PatchState| {
+        let window = patch.window;
+        patch.faces.iter().map(move |(cell, _)| (window, *cell)).collect::<Vec<_>>()
+    };
+    numbers_on_sides(&blocks, solver.patches.iter().flat_map(of))
+}
+
+/// The same of faces that come in their order: the window of each, and its cell.
+pub(in crate::structured) fn numbers_on_sides(
+    blocks: &[Cells],
+    faces: impl Iterator<Item = (Window, [usize; 3])>,
+) -> (Vec<u32>, Vec<u32>) {
     let (mut ptr, mut numbers) = (Vec::new(), Vec::new());
-    for (b, block) in solver.blocks.iter().enumerate() {
+    for cells in blocks {
         for side in Side::ALL {
-            ptr.push(numbers.len() as u32);
             let [u, v] = side.tangential();
-            let start = numbers.len();
-            numbers.resize(start + block.cells.count[u] * block.cells.count[v], u32::MAX);
-            for (p, patch) in solver.patches.iter().enumerate() {
-                if patch.window.block != b || patch.window.side != side {
-                    continue;
-                }
-                for (n, (cell, _)) in patch.faces.iter().enumerate() {
-                    numbers[start + cell[u] + block.cells.count[u] * cell[v]] = (first[p] + n) as u32;
-                }
-            }
+            ptr.push(numbers.len() as u32);
+            numbers.resize(numbers.len() + cells.count[u] * cells.count[v], u32::MAX);
         }
+    }
+    for (n, (window, cell)) in faces.enumerate() {
+        let (Side { axis, high }, [u, v]) = (window.side, window.side.tangential());
+        let start = ptr[6 * window.block + 2 * axis + usize::from(high)] as usize;
+        numbers[start + cell[u] + blocks[window.block].count[u] * cell[v]] = n as u32;
     }
     (ptr, numbers)
 }
@@ -284,10 +287,8 @@ impl StructuredCuda {
         let grid = GridCuda::new(stream, &solver.grid)?;
         let len = grid.len();
         let tables = Tables::new(stream, solver, &grid)?;
-        let area: Vec<Vec<f64>> =
-            solver.blocks.iter().map(|b| b.metrics.area.as_flattened().concat()).collect();
-        let volume: Vec<&[f64]> = solver.blocks.iter().map(|b| &b.metrics.volume[..]).collect();
-        let (area, volume) = (grid.upload(&area, 9)?, grid.upload(&volume, 1)?);
+        let area = grid.upload(solver.blocks.iter().map(|b| b.metrics.area.as_flattened().concat()), 9)?;
+        let volume = grid.upload(solver.blocks.iter().map(|b| &b.metrics.volume), 1)?;
         let terms: Option<ViscousTerms> = solver.physics.transport.is_some().then_some(solver.physics.terms);
         let constants = constants(solver.physics.scheme, terms);
         let method = match (&solver.newton, solver.config.implicit.method) {
@@ -354,14 +355,13 @@ impl StructuredCuda {
 
 impl Device<StructuredSystem> for StructuredCuda {
     fn upload(&mut self, host: &StructuredSystem) -> Result<(), FlowError> {
-        self.tables.conditions = upload_conditions(&self.stream, &conditions(&host.patches))?;
-        let states: Vec<&[f64]> = host.blocks.iter().map(|b| &b.w[..]).collect();
-        self.w.copy_from(&self.grid.upload(&states, N)?.slice())?;
+        self.tables.conditions = upload_structs(&self.stream, &conditions(&host.patches))?;
+        let states = host.blocks.iter().map(|b| &b.w);
+        self.w.copy_from(&self.grid.upload(states, N)?.slice())?;
         self.other.copy_from(&self.w.slice())?;
         if let Some(levels) = &mut self.levels {
             for (n, level) in levels.iter_mut().enumerate() {
-                let states: Vec<&[f64]> = host.blocks.iter().map(|b| &b.levels[n][..]).collect();
-                *level = self.grid.upload(&states, N)?;
+                *level = self.grid.upload(host.blocks.iter().map(|b| &b.levels[n]), N)?;
             }
         }
         if let Some(eddies) = &mut self.eddies {
@@ -376,13 +376,10 @@ impl Device<StructuredSystem> for StructuredCuda {
         for (patch, condition) in host.patches.iter_mut().zip(known) {
             patch.condition = condition;
         }
-        let mut states: Vec<&mut [f64]> = host.blocks.iter_mut().map(|b| &mut b.w[..]).collect();
-        self.grid.download(&self.w, &mut states)?;
+        self.grid.download(&self.w, host.blocks.iter_mut().map(|b| &mut b.w))?;
         if let Some(levels) = &self.levels {
             for (n, level) in levels.iter().enumerate() {
-                let mut states: Vec<&mut [f64]> =
-                    host.blocks.iter_mut().map(|b| &mut b.levels[n][..]).collect();
-                self.grid.download(level, &mut states)?;
+                self.grid.download(level, host.blocks.iter_mut().map(|b| &mut b.levels[n]))?;
             }
         }
         Ok(self.eddies.as_ref().map_or(Ok(()), |eddies| eddies.download(&self.grid, host))?)

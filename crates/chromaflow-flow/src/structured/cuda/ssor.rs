@@ -2,15 +2,15 @@
 //! Symmetric successive over-relaxation on a GPU: a launch a plane, all of a step in one graph.
 
 use super::super::{StructuredSystem, ViscousTerms};
-use super::arguments::{BoundaryCells, FaceDamping, SweepPlane};
+use super::arguments::{BoundaryCells, FaceDamping, SweepKernels, SweepPlane};
 use super::setup::constants;
 use super::{Step, kernel};
 use crate::equations::perfect_gas::{N, NN};
 use crate::gpu::blocks;
 use crate::grid::{FieldLayout, GridCuda};
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Graph, Kernel, KernelSource, Read, Stream};
-use chromaflow_device::kernel_arguments;
+use chromaflow_device::cuda::{DeviceBuffer, Graph, KernelSource, Stream};
+use chromaflow_device::enqueue;
 use std::ops::Range;
 
 /// Cells of a plane that a thread block takes.
@@ -23,18 +23,14 @@ pub(super) fn source(constants: [u32; 2]) -> KernelSource {
         include_str!("blocks.cuh"),
         include_str!("ssor.cu")
     );
-    kernel("structured_ssor", &text, constants)
-        .records::<(BoundaryCells, FaceDamping)>()
-        .record::<SweepPlane>()
+    kernel("structured_ssor", &text, constants).records::<SweepKernels>()
 }
 
 /// Sweeps over the planes i + j + k = const of all blocks.
 pub(super) struct Sweeps {
     count: usize,
     relaxation: f64,
-    face_damping: Kernel,
-    boundary_cells: Kernel,
-    sweep_plane: Kernel,
+    kernels: SweepKernels,
     /// Places of cells plane by plane and the numbers of their factored blocks; groups of them, and those of each plane.
     order: DeviceBuffer<u32>,
     groups: DeviceBuffer<u32>,
@@ -60,7 +56,6 @@ impl Sweeps {
     ) -> Result<Self, GpuError> {
         let terms: Option<ViscousTerms> = solver.physics.transport.is_some().then_some(solver.physics.terms);
         let module = stream.gpu().module(&source(constants(solver.physics.scheme, terms)))?;
-        let open: Vec<Vec<f64>> = solver.blocks.iter().map(|b| b.open.as_flattened().concat()).collect();
         let (mut order, mut dense) = (Vec::new(), Vec::new());
         let mut starts = Vec::new();
         for (b, (field, block)) in solver.ssor.blocks.iter().zip(&solver.blocks).enumerate() {
@@ -91,15 +86,13 @@ impl Sweeps {
         Ok(Self {
             count: sweeps,
             relaxation,
-            face_damping: module.kernel("face_damping")?,
-            boundary_cells: module.kernel("boundary_cells")?,
-            sweep_plane: module.kernel("sweep_plane")?,
+            kernels: SweepKernels::of(&module)?,
             order: stream.upload(&order)?,
             groups: stream.upload(&groups)?,
             planes,
             factors: DeviceBuffer::zeroed(stream, NN * dense.len() / 4)?,
             dense: stream.upload(&dense)?,
-            open: grid.upload(&open, 9)?,
+            open: grid.upload(solver.blocks.iter().map(|b| b.open.as_flattened().concat()), 9)?,
             damping: DeviceBuffer::zeroed(stream, 3 * grid.len())?,
             x: DeviceBuffer::zeroed(stream, N * grid.len())?,
             graphs: Vec::new(),
@@ -134,34 +127,21 @@ impl Sweeps {
     fn enqueue(&mut self, step: &Step<'_>) -> Result<(), GpuError> {
         let (t, total, dense) = (step.tables, step.total(), self.dense.len() / 4);
         self.x.fill_bytes(0)?;
-        let launch = step.grid.launch(&self.face_damping);
         // SAFETY: arrays of the grid; cells have ghosts on all sides.
         unsafe {
-            launch
-                .record(&kernel_arguments! { FaceDamping {
-                    over: step.grid.chunk_records(), total, actives: &t.actives, w: step.w,
-                    open: &self.open, volume: step.volume, setup: step.setup, damping: &self.damping,
-                } })
-                .enqueue(step.stream)?;
+            enqueue! { step.grid.launch(&self.kernels.face_damping), step.stream, FaceDamping {
+                over: step.grid.chunk_records(), total, actives: &t.actives, w: step.w, open: &self.open,
+                volume: step.volume, setup: step.setup, damping: &self.damping,
+            } }?;
         }
-        let (grid_blocks, setup) = (Read::at(step.grid.records().ptr()), Read::at(step.setup.ptr()));
-        let arguments = BoundaryCells {
-            count: dense as u32,
-            total,
-            blocks: grid_blocks,
-            cells: Read::at(self.dense.ptr()),
-            actives: (&t.actives).into(),
-            ends: step.ends(),
-            w: step.w.into(),
-            area: step.area.into(),
-            damping: (&self.damping).into(),
-            taus: step.tau.into(),
-            setup,
-            factors: (&self.factors).into(),
-        };
-        let launch = self.boundary_cells.launch(blocks(dense, GROUP), GROUP).record(&arguments);
         // SAFETY: cells of the grid, with room for 25 numbers each.
-        unsafe { launch.enqueue(step.stream)? };
+        unsafe {
+            enqueue! { self.kernels.boundary_cells.launch(blocks(dense, GROUP), GROUP), step.stream, BoundaryCells {
+                count: dense as u32, total, blocks: step.grid.records(), cells: &self.dense,
+                actives: &t.actives, ends: step.ends(), w: step.w, area: step.area, damping: &self.damping,
+                taus: step.tau, setup: step.setup, factors: &self.factors,
+            } }?;
+        }
         for sweep in 0..2 * self.count {
             if sweep > 0 {
                 step.exchange.fill(step.stream, &mut self.x, N, FieldLayout::Components)?;
@@ -169,26 +149,16 @@ impl Sweeps {
             for n in 0..self.planes.len() {
                 let plane = if sweep % 2 == 1 { self.planes.len() - 1 - n } else { n };
                 let groups = &self.planes[plane];
-                let arguments = SweepPlane {
-                    total,
-                    blocks: grid_blocks,
-                    groups: Read::at(self.groups.part(4 * groups.start..4 * groups.end).ptr()),
-                    order: Read::at(self.order.ptr()),
-                    actives: (&t.actives).into(),
-                    dense: dense as u32,
-                    factors: (&self.factors).into(),
-                    w: step.w.into(),
-                    open: (&self.open).into(),
-                    damping: (&self.damping).into(),
-                    taus: step.tau.into(),
-                    r: step.r.into(),
-                    setup,
-                    relaxation: self.relaxation,
-                    x: (&self.x).into(),
-                };
-                let launch = self.sweep_plane.launch(groups.len(), GROUP).record(&arguments);
                 // SAFETY: no cell of a plane reads another's update, and each has neighbors or ghosts on all sides.
-                unsafe { launch.enqueue(step.stream)? };
+                unsafe {
+                    enqueue! { self.kernels.sweep_plane.launch(groups.len(), GROUP), step.stream, SweepPlane {
+                        total, blocks: step.grid.records(),
+                        groups: self.groups.part(4 * groups.start..4 * groups.end), order: &self.order,
+                        actives: &t.actives, dense: dense as u32, factors: &self.factors, w: step.w,
+                        open: &self.open, damping: &self.damping, taus: step.tau, r: step.r,
+                        setup: step.setup, relaxation: self.relaxation, x: &self.x,
+                    } }?;
+                }
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use crate::gpu::blocks;
 use crate::grid::GridCuda;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
-use chromaflow_device::kernel_arguments;
+use chromaflow_device::enqueue;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -60,14 +60,12 @@ impl StructuredCuda {
             let launch = self.at_boundary.join_turned.launch(blocks(count, 128), 128);
             // SAFETY: faces have two cells on either side, ghosts among them; no two of a stage belong to one cell of side b.
             unsafe {
-                launch
-                    .record(&kernel_arguments! { JoinTurned {
-                        count: count as u32, total: self.total(),
-                        sides: turned.sides.part(8 * stage.start..8 * stage.end),
-                        turns: turned.turns.part(9 * stage.start..9 * stage.end), w: &self.w, area: &self.area,
-                        setup: &self.setup, r: &self.r,
-                    } })
-                    .enqueue(&self.stream)?;
+                enqueue! { launch, &self.stream, JoinTurned {
+                    count: count as u32, total: self.total(),
+                    sides: turned.sides.part(8 * stage.start..8 * stage.end),
+                    turns: turned.turns.part(9 * stage.start..9 * stage.end), w: &self.w, area: &self.area,
+                    setup: &self.setup, r: &self.r,
+                } }?;
             }
         }
         Ok(())

@@ -4,13 +4,15 @@
 use super::super::StructuredSystem;
 use super::super::block::BlockState;
 use super::super::turbulence::GridTurbulence;
+use super::arguments::ViscousFluxes;
 use super::tiles::{TILE, Tiles};
-use super::{StructuredCuda, arguments, kernel};
+use super::{StructuredCuda, kernel};
 use crate::gas::{Gas, Transport, ViscosityLaw};
 use crate::grid::{ALIGNED, GridCuda};
 use crate::viscous::with_eddies;
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream};
+use chromaflow_device::enqueue;
 
 /// Most rows of cells of a tile (`ROWS` of viscous.cu): with three warps more, as many as there are registers for.
 const MOST_ROWS: usize = 12;
@@ -33,7 +35,7 @@ fn shared(rows: usize, turbulent: bool) -> usize {
 fn source(constants: [u32; 2], rows: usize, [pinched, turbulent]: [bool; 2]) -> KernelSource {
     let source = kernel("structured_viscous", include_str!("viscous.cu"), constants);
     let source = source
-        .record::<arguments::ViscousFluxes>()
+        .record::<ViscousFluxes>()
         .define("ROWS", rows)
         .define("BEFORE", BEFORE)
         .define("SHARED", shared(rows, turbulent));
@@ -116,29 +118,17 @@ impl StructuredCuda {
         // A warp a row, and those of the cells around the tile.
         let threads = 32 * (rows + 2 + (2 * rows + 4).div_ceil(32));
         let launch = kernel.launch(v.tiles.count(), threads).shared(*shared);
-        let arguments = arguments::ViscousFluxes {
-            total: self.total(),
-            planes: *planes,
-            blocks: Read::at(self.grid.records().ptr()),
-            tiles: v.tiles.begin(),
-            actives: (&t.actives).into(),
-            side_ptr: (&t.side_ptr).into(),
-            face_of: (&t.face_of).into(),
-            w: (&self.w).into(),
-            area: (&self.area).into(),
-            volume: (&self.volume).into(),
-            eddies: self.eddy_viscosity().into(),
-            gamma: v.gas.gamma,
-            viscosity: v.transport.scale,
-            prandtl: v.transport.prandtl,
-            sutherland_law: u32::from(v.transport.law == ViscosityLaw::Sutherland),
-            sutherland: v.transport.sutherland,
-            eddy_ratio: v.eddy_ratio,
-            maps: v.tiles.boxes(),
-            r: (&self.r).into(),
-        };
         // SAFETY: as in `fluxes`; the cells on both sides of a face and their neighbors are cells or ghosts.
-        Ok(unsafe { launch.record(&arguments).enqueue(&self.stream) }?)
+        Ok(unsafe {
+            enqueue! { launch, &self.stream, ViscousFluxes {
+                total: self.total(), planes: *planes, blocks: self.grid.records(), tiles: v.tiles.begin(),
+                actives: &t.actives, side_ptr: &t.side_ptr, face_of: &t.face_of, w: &self.w, area: &self.area,
+                volume: &self.volume, eddies: self.eddy_viscosity(), gamma: v.gas.gamma,
+                viscosity: v.transport.scale, prandtl: v.transport.prandtl,
+                sutherland_law: v.transport.law == ViscosityLaw::Sutherland,
+                sutherland: v.transport.sutherland, eddy_ratio: v.eddy_ratio, maps: v.tiles.boxes(), r: &self.r,
+            } }
+        }?)
     }
 }
 

@@ -5,8 +5,9 @@ use crate::equations::perfect_gas::{N, State};
 use crate::equations::{Equations, PerfectGas};
 use crate::gas::{entropy, primitive};
 use crate::grid::Grid;
-use crate::march::{FlowError, Forces};
+use crate::march::{FlowError, Forces, March};
 use crate::mesh::Mesh;
+use crate::on_grid::Shown;
 use crate::output::{Field, Restart};
 
 impl LaxWendroffSolver {
@@ -96,14 +97,6 @@ impl LaxWendroffSolver {
         out
     }
 
-    /// Density, velocity, pressure, mach, temperature, cp, entropy on the points of
-    /// [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
-    pub fn fields(&self) -> Vec<Field> {
-        let points: Vec<State> = self.state().iter().map(|q| primitive(self.host.gas, q)).collect();
-        let host = &self.host;
-        crate::structured::output::fields(host.gas, host.free[4], host.config.freestream.mach, &points)
-    }
-
     /// Values of all nodes, as [`March::residuals`](crate::march::March::residuals) has them, on the points of
     /// [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
     ///
@@ -128,22 +121,27 @@ impl LaxWendroffSolver {
         let mesh = self.host.grid.to_mesh();
         Mesh { nodes: mesh.nodes, ..Mesh::default() }
     }
+}
 
-    /// Everything that a run needs to go on, on [`LaxWendroffSolver::restart_places`].
-    pub fn restart(&self) -> Restart {
-        let mut restart = self.start_restart();
-        restart.fields.push(Field::vector("conserved", N, self.state().into_flattened()));
+impl Shown for LaxWendroffSystem {
+    /// Density, velocity, pressure, mach, temperature, cp, entropy on the points of
+    /// [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
+    fn fields(march: &mut March<Self>) -> Vec<Field> {
+        let points: Vec<State> = march.state().iter().map(|q| primitive(march.host.gas, q)).collect();
+        let host = &march.host;
+        crate::structured::output::fields(host.gas, host.free[4], host.config.freestream.mach, &points)
+    }
+
+    fn restart(march: &March<Self>) -> Restart {
+        let mut restart = march.start_restart();
+        restart.fields.push(Field::vector("conserved", N, march.state().into_flattened()));
         restart
     }
 
-    /// Goes on from a restart.
-    ///
-    /// # Errors
-    /// [`FlowError::Restart`] when a field is missing, has another length or no physical states.
-    pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
+    fn resume(march: &mut March<Self>, restart: &Restart) -> Result<(), FlowError> {
         let fault = |problem: String| FlowError::Restart { field: "conserved".to_owned(), problem };
         let field = restart.field("conserved").ok_or_else(|| fault("is missing".to_owned()))?;
-        let host = &self.host;
+        let host = &march.host;
         let planar = host.grid.to_mesh().planar.is_some();
         let places = host.places(planar);
         if field.components != N || field.values.len() != N * places.len() {
@@ -156,7 +154,7 @@ impl LaxWendroffSolver {
                 return Err(fault(format!("has no physical state at node {node}: {q:?}")));
             }
         }
-        let host = self.host_to_set();
+        let host = march.host_to_set();
         for (&(b, at), q) in places.iter().zip(states) {
             let len = host.blocks[b].nodes.len();
             for c in 0..N {
@@ -164,7 +162,7 @@ impl LaxWendroffSolver {
             }
         }
         host.pressures();
-        self.resume_progress(restart, true);
+        march.resume_progress(restart, true);
         Ok(())
     }
 }

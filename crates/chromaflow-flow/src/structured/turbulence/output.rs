@@ -7,26 +7,17 @@ use super::super::{StructuredSolver, StructuredSystem};
 use super::{MOST, Model};
 use crate::equations::perfect_gas::{N, State};
 use crate::gas::{temperature, viscosity};
-use crate::march::{FlowError, Host, Order, Spread};
+use crate::march::{FlowError, Spread};
 use crate::mesh::Mesh;
+use crate::on_grid::Shown;
 use crate::output::{Field, Restart};
 use crate::turbulence::spalart_allmaras::{eddy_ratio, sa_viscosities};
 
 impl StructuredSolver {
-    /// Names of the unknowns beside the flow: the turbulence model's, if there is one.
-    pub fn coupled_unknowns(&self) -> Vec<String> {
-        self.host.unknowns().iter().map(|name| (*name).to_owned()).collect()
-    }
-
-    /// Those of them that a restart does not have: it was written without them.
-    pub fn unknowns_missing_in(&self, restart: &Restart) -> Vec<String> {
-        self.coupled_unknowns().into_iter().filter(|name| restart.field(name).is_none()).collect()
-    }
-
     /// An unknown of the turbulence model of all cells, in the order of [`StructuredSolver::state`]; nothing where the model has none of this name.
     pub fn unknown(&self, name: &str) -> Option<Vec<f64>> {
         let host = self.synced();
-        let v = host.unknowns().iter().position(|own| *own == name)?;
+        let v = host.coupled_unknowns().iter().position(|own| *own == name)?;
         Some(host.turbulence_of_cells(v, None))
     }
 
@@ -37,28 +28,11 @@ impl StructuredSolver {
     pub fn set_unknown(&mut self, name: &str, value: impl Fn([f64; 3]) -> f64) -> Result<(), FlowError> {
         let values: Vec<f64> = self.cells().into_iter().map(|(x, _)| value(x)).collect();
         let host = self.host_to_set();
-        let Some(v) = host.unknowns().iter().position(|own| *own == name) else {
+        let Some(v) = host.coupled_unknowns().iter().position(|own| *own == name) else {
             return Err(FlowError::NoUnknown { name: name.to_owned(), known: self.coupled_unknowns() });
         };
         host.take_turbulence(v, &values, None);
         Ok(())
-    }
-
-    /// y+ of the first cells at walls without slip of turbulent flow, by markers: how well the grid resolves the boundary layer.
-    pub fn y_plus(&self) -> Vec<(String, Spread)> {
-        let host = self.synced();
-        let _ = host.tell(Order::Heights);
-        let mut walls: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
-        for (name, faces) in host.wall_faces() {
-            let heights = faces.iter().map(|&[.., height, area]| (height, area));
-            match walls.iter_mut().find(|(other, _)| *other == name) {
-                Some((_, all)) => all.extend(heights),
-                None => walls.push((name, heights.collect())),
-            }
-        }
-        let spread =
-            |(name, all): (String, Vec<(f64, f64)>)| Some((name, Spread::of(all.into_iter(), None)?));
-        walls.into_iter().filter_map(spread).collect()
     }
 }
 
@@ -77,6 +51,21 @@ impl PatchState {
 }
 
 impl StructuredSystem {
+    /// See [`March::y_plus`](crate::march::March::y_plus).
+    pub(in crate::structured) fn heights_at_walls(&self) -> Vec<(String, Spread)> {
+        let mut walls: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
+        for (name, faces) in self.wall_faces() {
+            let heights = faces.iter().map(|&[.., height, area]| (height, area));
+            match walls.iter_mut().find(|(other, _)| *other == name) {
+                Some((_, all)) => all.extend(heights),
+                None => walls.push((name, heights.collect())),
+            }
+        }
+        let spread =
+            |(name, all): (String, Vec<(f64, f64)>)| Some((name, Spread::of(all.into_iter(), None)?));
+        walls.into_iter().filter_map(spread).collect()
+    }
+
     /// Faces of walls without slip in turbulent flow, patch by patch; none without a model. Over ranks all of them on rank 0, none
     /// elsewhere.
     fn wall_faces(&self) -> Vec<(String, Vec<WallFace>)> {
@@ -159,11 +148,6 @@ impl StructuredSystem {
         fields
     }
 
-    /// Names of the model's unknowns; none without a model.
-    fn unknowns(&self) -> &'static [&'static str] {
-        self.physics.turbulence.map_or(&[], |turbulence| turbulence.names())
-    }
-
     /// An unknown of all cells, or that of an earlier time level.
     fn turbulence_of_cells(&self, v: usize, level: Option<usize>) -> Vec<f64> {
         let of = |block: &BlockState| {
@@ -175,7 +159,7 @@ impl StructuredSystem {
 
     pub(in crate::structured) fn store_turbulence(&self, restart: &mut Restart) {
         let levels = if self.config.unsteady().is_some() { ENDINGS.len() } else { 1 };
-        for (v, name) in self.unknowns().iter().enumerate() {
+        for (v, name) in self.coupled_unknowns().iter().enumerate() {
             for (n, ending) in ENDINGS[..levels].iter().enumerate() {
                 let values = self.part.gather(1, self.turbulence_of_cells(v, n.checked_sub(1))).into_owned();
                 restart.fields.push(Field::scalar(&format!("{name}{ending}"), values));
@@ -190,7 +174,7 @@ impl StructuredSystem {
         restart: &Restart,
         levels: usize,
     ) -> Result<Vec<Vec<f64>>, FlowError> {
-        let (Some(turbulence), names) = (self.physics.turbulence, self.unknowns()) else {
+        let (Some(turbulence), names) = (self.physics.turbulence, self.coupled_unknowns()) else {
             return Ok(Vec::new());
         };
         if names.iter().any(|name| restart.field(name).is_none()) {
@@ -213,7 +197,7 @@ impl StructuredSystem {
 
     /// Takes what [`Self::turbulence_of`] has found.
     pub(in crate::structured) fn resume_turbulence(&mut self, found: &[Vec<f64>]) {
-        let nb = self.unknowns().len();
+        let nb = self.coupled_unknowns().len();
         for (i, values) in found.iter().enumerate() {
             self.take_turbulence(i % nb, values, (i / nb).checked_sub(1));
         }

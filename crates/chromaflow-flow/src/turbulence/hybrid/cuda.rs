@@ -3,7 +3,7 @@
 use super::{HybridForm, HybridGrid};
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Read, Stream};
-use chromaflow_device::kernel_record;
+use chromaflow_device::{kernel_arguments, kernel_record};
 
 kernel_record! {
     /// Lengths of the grid about each row, and arms to the corners of control volumes; none where there is no hybrid.
@@ -45,10 +45,9 @@ impl HybridGridCuda {
     /// What `grid_lengths` takes after the row.
     pub(crate) fn arguments(grid: Option<&Self>) -> GridLengths {
         let corners = grid.and_then(|grid| grid.corners.as_ref());
-        GridLengths {
-            lengths: grid.map(|grid| &grid.lengths).into(),
-            corner_ptr: corners.map(|corners| &corners.0).into(),
-            arms: corners.map(|corners| &corners.1).into(),
-        }
+        kernel_arguments! { GridLengths {
+            lengths: grid.map(|grid| &grid.lengths), corner_ptr: corners.map(|corners| &corners.0),
+            arms: corners.map(|corners| &corners.1),
+        } }
     }
 }

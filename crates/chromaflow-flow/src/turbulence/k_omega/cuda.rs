@@ -3,35 +3,25 @@
 
 use super::arguments::{
     KOmegaDerivative, KOmegaFaces, KOmegaFacesAlong, KOmegaResidual, KOmegaTerms, KOmegaTermsAlong,
-    KOmegaWalls, KOmegaWallsAlong,
+    KOmegaWalls, KOmegaWallsAlong, Kernels,
 };
 use super::{GRADIENTS, KOmegaEquations, KOmegaVariant, NB};
 use crate::config::WallTreatment;
 use crate::coupled::{
     CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, DirectionCuda, FACES, FlowView, FlowViewCuda,
-    SubtractUpdate,
 };
-use crate::gpu::{ALONG, NodeGradientsCuda, blocks, optional, source, upload_law_nodes};
+use crate::gpu::{ALONG, NodeGradientsCuda, blocks, optional, source, upload_structs};
 use crate::march::{FlowError, Moment};
 use crate::turbulence::hybrid::cuda::{FORMS, HybridGridCuda, TEXT, number};
 use crate::turbulence::hybrid::{HybridForm, HybridGrid};
 use crate::turbulence::walls::cuda::ShearCuda;
-use chromaflow::gpu::{DeviceJacobian, GpuError};
+use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream};
-use chromaflow_device::kernel_arguments;
+use chromaflow_device::enqueue;
 
 fn kernel_source(variant: KOmegaVariant, hybrid: Option<HybridForm>) -> KernelSource {
-    let text = source("k_omega", &format!("{ALONG}{FACES}{TEXT}"), include_str!("k_omega.cu")).records::<(
-        KOmegaWalls,
-        KOmegaTerms,
-        KOmegaFaces,
-        KOmegaWallsAlong,
-        KOmegaTermsAlong,
-        KOmegaFacesAlong,
-        KOmegaDerivative,
-        KOmegaResidual,
-        SubtractUpdate,
-    )>();
+    let text =
+        source("k_omega", &format!("{ALONG}{FACES}{TEXT}"), include_str!("k_omega.cu")).records::<Kernels>();
     text.define("NB", NB).define("VARIANT", variant as i32).define("HYBRID", number(hybrid))
 }
 
@@ -60,11 +50,7 @@ pub struct KOmegaCuda {
     second_order: bool,
     cfl_ratio: f64,
     gradient: NodeGradientsCuda,
-    walls_kernel: Kernel,
-    terms_kernel: Kernel,
-    faces_kernel: Kernel,
-    residual_kernel: Kernel,
-    update_kernel: Kernel,
+    kernels: Kernels,
     /// `Numbers` in k_omega.cu.
     numbers: DeviceBuffer<f64>,
     /// From the walls.
@@ -92,10 +78,6 @@ pub struct KOmegaCuda {
 
 /// The residual's derivative along a direction. Twin: derivative.rs.
 struct Way {
-    walls_kernel: Kernel,
-    terms_kernel: Kernel,
-    faces_kernel: Kernel,
-    sums_kernel: Kernel,
     gradients: DeviceBuffer<f64>,
     /// `[rows, TERMS_ALONG]`
     terms: DeviceBuffer<f64>,
@@ -130,18 +112,14 @@ impl KOmegaCuda {
             second_order: host.config.second_order,
             cfl_ratio: host.config.cfl_ratio,
             gradient: NodeGradientsCuda::new(stream, &host.gradients)?,
-            walls_kernel: module.kernel("k_omega_walls")?,
-            terms_kernel: module.kernel("k_omega_terms")?,
-            faces_kernel: module.kernel("k_omega_faces")?,
-            residual_kernel: module.kernel("k_omega_residual")?,
-            update_kernel: module.kernel("k_omega_update")?,
+            kernels: Kernels::of(&module)?,
             numbers: stream.upload(&[host.model.ambient_k, host.model.ambient_omega])?,
             distance: stream.upload(&host.distance)?,
             production: stream.upload(&host.production)?,
             hybrid,
             heights: stream.upload(&heights)?,
             law_of: stream.upload(&law_of)?,
-            laws: upload_law_nodes(stream, flow.laws[0])?,
+            laws: upload_structs(stream, flow.laws[0])?,
             blended: host.config.walls == WallTreatment::Automatic,
             shear: ShearCuda::new(stream, flow.laws[1], true)?,
             eddies: DeviceBuffer::zeroed(stream, rows)?,
@@ -150,10 +128,6 @@ impl KOmegaCuda {
             fluxes: DeviceBuffer::zeroed(stream, FLUX * edges)?,
             carried: CarriedCuda::new(stream, NB, Carrier::Mass(&given), flow)?,
             way: Way {
-                walls_kernel: module.kernel("k_omega_walls_along")?,
-                terms_kernel: module.kernel("k_omega_terms_along")?,
-                faces_kernel: module.kernel("k_omega_faces_along")?,
-                sums_kernel: module.kernel("k_omega_derivative")?,
                 gradients: DeviceBuffer::zeroed(stream, GRADIENTS * rows)?,
                 terms: DeviceBuffer::zeroed(stream, TERMS_ALONG * rows)?,
                 fluxes: DeviceBuffer::zeroed(stream, FLUX * edges)?,
@@ -172,16 +146,13 @@ impl CoupledCuda for KOmegaCuda {
         values: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         assert!(values.len() == NB * flow.mesh.rows && self.heights.len() == flow.mesh.rows);
-        let walls = self.walls_kernel.launch(blocks(nodes.len(), 128), 128);
         // SAFETY: the nodes are rows.
         Ok(unsafe {
-            walls
-                .record(&kernel_arguments! { KOmegaWalls {
-                    count: nodes.len() as u32, node_of: nodes, nodes: flow.nodes, heights: &self.heights,
-                    law_of: optional(&self.law_of), laws: &self.laws, blended: u32::from(self.blended),
-                    params: &flow.params.values, numbers: &self.numbers, values: &*values,
-                } })
-                .enqueue(flow.stream)
+            enqueue! { self.kernels.k_omega_walls.launch(blocks(nodes.len(), 128), 128), flow.stream, KOmegaWalls {
+                count: nodes.len() as u32, node_of: nodes, nodes: flow.nodes, heights: &self.heights,
+                law_of: optional(&self.law_of), laws: &self.laws, blended: u32::from(self.blended),
+                params: &flow.params.values, numbers: &self.numbers, values: &*values,
+            } }
         }?)
     }
 
@@ -193,17 +164,14 @@ impl CoupledCuda for KOmegaCuda {
         if let Some(shear) = &self.shear {
             shear.replace(stream, params, flow.nodes, &self.gradients)?;
         }
-        let terms = self.terms_kernel.launch(blocks(n, 128), 128);
         // SAFETY: arrays have the lengths of their set-up, for this mesh.
         Ok(unsafe {
-            terms
-                .record(&kernel_arguments! { KOmegaTerms {
-                    rows: n as u32, nodes: flow.nodes, gradients: &self.gradients, values,
-                    distance: &self.distance, production: optional(&self.production), grid: HybridGridCuda::arguments(self.hybrid.as_ref()),
-                    params: &params.values, numbers: &self.numbers, terms: &self.terms,
-                    eddies: &self.eddies,
-                } })
-                .enqueue(stream)
+            enqueue! { self.kernels.k_omega_terms.launch(blocks(n, 128), 128), stream, KOmegaTerms {
+                rows: n as u32, nodes: flow.nodes, gradients: &self.gradients, values,
+                distance: &self.distance, production: optional(&self.production),
+                grid: HybridGridCuda::arguments(self.hybrid.as_ref()), params: &params.values,
+                numbers: &self.numbers, terms: &self.terms, eddies: &self.eddies,
+            } }
         }?)
     }
 
@@ -224,33 +192,28 @@ impl CoupledCuda for KOmegaCuda {
         let (flow, n, own) = (&way.flow, way.flow.mesh.rows, &mut self.way);
         let (stream, params, given) = (flow.stream, &flow.params.values, &state.given);
         assert!(state.values.len() == NB * n && changes.len() == NB * n && way.along.len() == 8 * n);
-        let walls = own.walls_kernel.launch(blocks(given.len(), 128), 128);
         // SAFETY: the nodes are rows.
         unsafe {
-            walls
-                .record(&kernel_arguments! { KOmegaWallsAlong {
-                    count: given.len() as u32, node_of: given, nodes: flow.nodes, along: way.along,
-                    heights: &self.heights, law_of: optional(&self.law_of), laws: &self.laws,
-                    blended: u32::from(self.blended), params, numbers: &self.numbers, changes: &*changes,
-                } })
-                .enqueue(stream)?;
+            enqueue! { self.kernels.k_omega_walls_along.launch(blocks(given.len(), 128), 128), stream, KOmegaWallsAlong {
+                count: given.len() as u32, node_of: given, nodes: flow.nodes, along: way.along,
+                heights: &self.heights, law_of: optional(&self.law_of), laws: &self.laws,
+                blended: u32::from(self.blended), params, numbers: &self.numbers, changes: &*changes,
+            } }?;
         }
         let elements = flow.viscous.expect("turbulence is beside viscous flow");
         self.gradient.enqueue(stream, elements, flow.params, way.along, changes, &mut own.gradients)?;
         if let Some(shear) = &self.shear {
             shear.replace_along(stream, flow.params, [flow.nodes, way.along], &own.gradients)?;
         }
-        let terms = own.terms_kernel.launch(blocks(n, 128), 128);
         // SAFETY: arrays have the lengths of their set-up, for this mesh.
         unsafe {
-            terms
-                .record(&kernel_arguments! { KOmegaTermsAlong {
-                    rows: n as u32, nodes: flow.nodes, along: way.along, gradients: &self.gradients,
-                    gradients_along: &own.gradients, values: &state.values, changes: &*changes,
-                    distance: &self.distance, production: optional(&self.production), grid: HybridGridCuda::arguments(self.hybrid.as_ref()),
-                    h: way.h, params, numbers: &self.numbers, terms: &own.terms, moved: &own.eddies,
-                } })
-                .enqueue(stream)?;
+            enqueue! { self.kernels.k_omega_terms_along.launch(blocks(n, 128), 128), stream, KOmegaTermsAlong {
+                rows: n as u32, nodes: flow.nodes, along: way.along, gradients: &self.gradients,
+                gradients_along: &own.gradients, values: &state.values, changes: &*changes,
+                distance: &self.distance, production: optional(&self.production),
+                grid: HybridGridCuda::arguments(self.hybrid.as_ref()), h: way.h, params,
+                numbers: &self.numbers, terms: &own.terms, moved: &own.eddies,
+            } }?;
         }
         own.taken = true;
         Ok(())
@@ -269,30 +232,25 @@ impl CoupledCuda for KOmegaCuda {
         let (values, inverse) = (&state.values, 1.0 / way.h);
         assert!(values.len() == NB * n && changes.len() == NB * n && out.len() == NB * n);
         assert!([flow.fluxes.len(), moved.fluxes.len()] == [5 * mesh.edges; 2]);
-        let faces = own.faces_kernel.launch(blocks(mesh.edges, 128), 128);
         let ([last, before], levels) = match (at.time_factors(), flow.levels) {
             (Some([_, last, before]), Some(q)) => ([last, before], [&q[0], &q[1]].map(Read::from)),
             _ => ([0.0; 2], [Read::NONE; 2]),
         };
-        let sums = own.sums_kernel.launch(blocks(n, 128), 128);
         // SAFETY: ends of edges are rows, positions name edges; the arrays have the lengths of their set-up, for this mesh.
         unsafe {
-            faces
-                .record(&kernel_arguments! { KOmegaFacesAlong {
-                    edges: mesh.edges as u32, ends: &mesh.ends, areas: &mesh.areas, nodes: flow.nodes,
-                    mass_fluxes: flow.fluxes, mass_moved: moved.fluxes, inverse, values, changes,
-                    gradients: &self.gradients, gradients_along: &own.gradients, terms: &self.terms,
-                    terms_along: &own.terms, second_order: u32::from(self.second_order),
-                    params: &flow.params.values, out: &own.fluxes,
-                } })
-                .enqueue(flow.stream)?;
-            sums.record(&kernel_arguments! { KOmegaDerivative {
+            enqueue! { self.kernels.k_omega_faces_along.launch(blocks(mesh.edges, 128), 128), flow.stream, KOmegaFacesAlong {
+                edges: mesh.edges as u32, ends: &mesh.ends, areas: &mesh.areas, nodes: flow.nodes,
+                mass_fluxes: flow.fluxes, mass_moved: moved.fluxes, inverse, values, changes,
+                gradients: &self.gradients, gradients_along: &own.gradients, terms: &self.terms,
+                terms_along: &own.terms, second_order: u32::from(self.second_order),
+                params: &flow.params.values, out: &own.fluxes,
+            } }?;
+            enqueue! { self.kernels.k_omega_derivative.launch(blocks(n, 128), 128), flow.stream, KOmegaDerivative {
                 rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge, fluxes: &own.fluxes,
                 mass_fluxes: flow.fluxes, mass_moved: moved.fluxes, inverse, values, changes,
                 terms: &own.terms, volumes: &mesh.volumes, last, before, q_last: levels[0],
                 q_before: levels[1], out: &*out,
-            } })
-            .enqueue(flow.stream)?;
+            } }?;
         }
         self.carried.add_to_derivative(way, moved, [values, changes], out)
     }
@@ -310,57 +268,36 @@ impl CoupledCuda for KOmegaCuda {
     ) -> Result<(), GpuError> {
         let (stream, mesh, values, n) = (flow.stream, flow.mesh, &state.values, flow.mesh.rows);
         assert!(values.len() == NB * n && residual.len() == NB * n && flow.fluxes.len() == 5 * mesh.edges);
-        let faces = self.faces_kernel.launch(blocks(mesh.edges, 128), 128);
         let ([last, before], levels) = match (at.time_factors(), flow.levels, &state.levels) {
             (Some([_, last, before]), Some(q), Some(own)) => {
                 ([last, before], [&q[0], &q[1], &own[0], &own[1]].map(Read::from))
             }
             _ => ([0.0; 2], [Read::NONE; 4]),
         };
-        let sums = self.residual_kernel.launch(blocks(n, 128), 128);
         // SAFETY: ends of edges are rows, positions name edges; the arrays have the lengths of their set-up, for this mesh;
         // earlier levels of flow and model are all there or all missing.
         unsafe {
-            faces
-                .record(&kernel_arguments! { KOmegaFaces {
-                    edges: mesh.edges as u32, ends: &mesh.ends, areas: &mesh.areas, nodes: flow.nodes,
-                    mass_fluxes: flow.fluxes, values, gradients: &self.gradients, terms: &self.terms,
-                    second_order: u32::from(self.second_order), params: &flow.params.values,
-                    out: &self.fluxes, faces: &self.carried.faces,
-                } })
-                .enqueue(stream)?;
-            sums.record(&kernel_arguments! { KOmegaResidual {
-                rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge,
-                fluxes: &self.fluxes, mass_fluxes: flow.fluxes, values, terms: &self.terms,
-                volumes: &mesh.volumes, last, before, q_last: levels[0], q_before: levels[1],
-                values_last: levels[2], values_before: levels[3], slopes: &self.carried.slopes,
-                growth: &self.carried.growth, residual: &*residual,
-            } })
-            .enqueue(stream)?;
+            enqueue! { self.kernels.k_omega_faces.launch(blocks(mesh.edges, 128), 128), stream, KOmegaFaces {
+                edges: mesh.edges as u32, ends: &mesh.ends, areas: &mesh.areas, nodes: flow.nodes,
+                mass_fluxes: flow.fluxes, values, gradients: &self.gradients, terms: &self.terms,
+                second_order: u32::from(self.second_order), params: &flow.params.values, out: &self.fluxes,
+                faces: &self.carried.faces,
+            } }?;
+            enqueue! { self.kernels.k_omega_residual.launch(blocks(n, 128), 128), stream, KOmegaResidual {
+                rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge, fluxes: &self.fluxes,
+                mass_fluxes: flow.fluxes, values, terms: &self.terms, volumes: &mesh.volumes, last, before,
+                q_last: levels[0], q_before: levels[1], values_last: levels[2], values_before: levels[3],
+                slopes: &self.carried.slopes, growth: &self.carried.growth, residual: &*residual,
+            } }?;
         }
         self.carried.add_to_residual(flow, values, residual)
     }
 
-    fn assemble(
-        &mut self,
-        flow: &FlowViewCuda<'_>,
-        _state: &CoupledStateCuda,
-        at: &Moment,
-        jacobian: &DeviceJacobian,
-    ) -> Result<(), GpuError> {
-        self.carried.assemble(flow, at.cfl * self.cfl_ratio, jacobian)
-    }
-
-    fn pseudo_time(
-        &self,
-        flow: &FlowViewCuda<'_>,
-        at: &Moment,
-        out: &mut DeviceBuffer<f64>,
-    ) -> Result<(), GpuError> {
-        self.carried.pseudo_time(flow, at.cfl * self.cfl_ratio, out)
+    fn carried(&self) -> (&CarriedCuda, f64) {
+        (&self.carried, self.cfl_ratio)
     }
 
     fn update_kernel(&self) -> Option<&Kernel> {
-        Some(&self.update_kernel)
+        Some(&self.kernels.k_omega_update)
     }
 }

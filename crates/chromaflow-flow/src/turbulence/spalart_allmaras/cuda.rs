@@ -1,30 +1,21 @@
 #![allow(unsafe_code)]
 //! Launches of sa.cu.
 
-use super::arguments::{SaFaces, SaRelations, SaResidual, SaSources, SaViscosities};
+use super::arguments::{Kernels, SaFaces, SaRelations, SaResidual, SaSources, SaViscosities};
 use super::{HybridGrid, SaEquation, SaVariant};
 use crate::config::{Quadratic, Rotation};
-use crate::coupled::{
-    CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, FACES, FlowView, FlowViewCuda, SubtractUpdate,
-};
+use crate::coupled::{CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, FACES, FlowView, FlowViewCuda};
 use crate::gpu::{NodeGradientsCuda, blocks, optional, source};
 use crate::march::{FlowError, Moment};
 use crate::turbulence::hybrid::HybridForm;
 use crate::turbulence::hybrid::cuda::{FORMS, HybridGridCuda, TEXT, number};
 use crate::turbulence::walls::cuda::ShearCuda;
-use chromaflow::gpu::{DeviceJacobian, GpuError};
+use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream};
-use chromaflow_device::kernel_arguments;
+use chromaflow_device::enqueue;
 
 fn kernel_source(variant: SaVariant, hybrid: Option<HybridForm>) -> KernelSource {
-    let text = source("sa", &format!("{FACES}{TEXT}"), include_str!("sa.cu")).records::<(
-        SaViscosities,
-        SaSources,
-        SaRelations,
-        SaFaces,
-        SaResidual,
-        SubtractUpdate,
-    )>();
+    let text = source("sa", &format!("{FACES}{TEXT}"), include_str!("sa.cu")).records::<Kernels>();
     text.define("NB", 1).define("VARIANT", variant as i32).define("HYBRID", number(hybrid))
 }
 
@@ -44,16 +35,12 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
 pub struct SaCuda {
     second_order: bool,
     rotation: Rotation,
-    /// fw of QCR2020 and what makes it, where it is asked for.
-    relation: Option<(Kernel, DeviceBuffer<f64>)>,
+    /// fw of QCR2020, where it is asked for.
+    relation: Option<DeviceBuffer<f64>>,
     cfl_ratio: f64,
     gradient: NodeGradientsCuda,
-    viscosities_kernel: Kernel,
-    sources_kernel: Kernel,
-    faces_kernel: Kernel,
-    residual_kernel: Kernel,
-    /// Where negative values have no model.
-    update_kernel: Option<Kernel>,
+    kernels: Kernels,
+    may_be_negative: bool,
     /// From the walls.
     distance: DeviceBuffer<f64>,
     /// None where production is multiplied by nothing.
@@ -81,23 +68,17 @@ impl SaCuda {
         let form = sa.hybrid.as_ref().map(HybridGrid::form);
         let module = stream.gpu().module(&kernel_source(sa.model.variant, form))?;
         let hybrid = sa.hybrid.as_ref().map(|grid| HybridGridCuda::new(stream, grid)).transpose()?;
-        let update = (!sa.may_be_negative()).then(|| module.kernel("sa_update"));
         Ok(Self {
             second_order: sa.config.second_order,
             rotation: sa.config.rotation,
             relation: match sa.config.quadratic {
-                Quadratic::Qcr2020 => {
-                    Some((module.kernel("sa_relations")?, DeviceBuffer::zeroed(stream, rows)?))
-                }
+                Quadratic::Qcr2020 => Some(DeviceBuffer::zeroed(stream, rows)?),
                 _ => None,
             },
             cfl_ratio: sa.config.cfl_ratio,
             gradient: NodeGradientsCuda::new(stream, &sa.gradients)?,
-            viscosities_kernel: module.kernel("sa_viscosities")?,
-            sources_kernel: module.kernel("sa_sources")?,
-            faces_kernel: module.kernel("sa_faces")?,
-            residual_kernel: module.kernel("sa_residual")?,
-            update_kernel: update.transpose()?,
+            kernels: Kernels::of(&module)?,
+            may_be_negative: sa.may_be_negative(),
             distance: stream.upload(&sa.distance)?,
             production: stream.upload(&sa.production)?,
             hybrid,
@@ -128,34 +109,28 @@ impl CoupledCuda for SaCuda {
     fn prepare(&mut self, flow: &FlowViewCuda<'_>, nut: &DeviceBuffer<f64>) -> Result<(), GpuError> {
         let n = flow.mesh.rows;
         assert!(nut.len() == n && self.nu.len() == n && flow.nodes.len() == 8 * n);
-        let launch = self.viscosities_kernel.launch(blocks(n, 128), 128);
         // SAFETY: a number a row, eight a node record.
         unsafe {
-            launch
-                .record(&kernel_arguments! { SaViscosities {
-                    rows: n as u32, nodes: flow.nodes, nut, params: &flow.params.values, nu: &self.nu,
-                    eddies: &self.eddies,
-                } })
-                .enqueue(flow.stream)?;
+            enqueue! { self.kernels.sa_viscosities.launch(blocks(n, 128), 128), flow.stream, SaViscosities {
+                rows: n as u32, nodes: flow.nodes, nut, params: &flow.params.values, nu: &self.nu,
+                eddies: &self.eddies,
+            } }?;
         }
         if self.relation.is_some() {
             self.find_gradients(flow, nut)?;
         }
-        let Some((kernel, relation)) = &self.relation else { return Ok(()) };
-        let launch = kernel.launch(blocks(n, 128), 128);
+        let Some(relation) = &self.relation else { return Ok(()) };
         // SAFETY: a number a row, twelve derivatives.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { SaRelations {
-                    rows: n as u32, gradients: &self.gradients, nu: &self.nu, nut, distance: &self.distance,
-                    params: &flow.params.values, relation,
-                } })
-                .enqueue(flow.stream)
+            enqueue! { self.kernels.sa_relations.launch(blocks(n, 128), 128), flow.stream, SaRelations {
+                rows: n as u32, gradients: &self.gradients, nu: &self.nu, nut, distance: &self.distance,
+                params: &flow.params.values, relation,
+            } }
         }?)
     }
 
     fn relation(&self) -> Option<&DeviceBuffer<f64>> {
-        self.relation.as_ref().map(|(_, relation)| relation)
+        self.relation.as_ref()
     }
 
     fn eddy_viscosity(&self) -> Option<&DeviceBuffer<f64>> {
@@ -175,66 +150,43 @@ impl CoupledCuda for SaCuda {
         if self.relation.is_none() {
             self.find_gradients(flow, nut)?;
         }
-        let sources = self.sources_kernel.launch(blocks(n, 128), 128);
         let [_, last, before] = at.time_factors().unwrap_or_default();
-        let faces = self.faces_kernel.launch(blocks(mesh.edges, 128), 128);
+        let faces = self.kernels.sa_faces.launch(blocks(mesh.edges, 128), 128);
         let levels = match (at.bdf, &state.levels) {
             (Some(_), Some(levels)) => [&levels[0], &levels[1]].map(Read::from),
             _ => [Read::NONE; 2],
         };
-        let sums = self.residual_kernel.launch(blocks(n, 128), 128);
         // SAFETY: ends of edges are rows, positions name edges and columns rows; the arrays have the lengths of their
         // set-up, for this mesh; earlier levels are both there or both missing.
         unsafe {
-            sources
-                .record(&kernel_arguments! { SaSources {
-                    rows: n as u32, gradients: &self.gradients, nu: &self.nu, nut, distance: &self.distance,
-                    production: optional(&self.production), grid: HybridGridCuda::arguments(self.hybrid.as_ref()),
-                    rotation: self.rotation as u32, row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx,
-                    signed_edge: &mesh.signed_edge, nodes: flow.nodes, fluxes: flow.fluxes,
-                    volumes: &mesh.volumes, params, unsteady: u32::from(at.bdf.is_some()), last,
-                    before, source: &self.source, slopes: &self.carried.slopes,
-                } })
-                .enqueue(stream)?;
-            faces
-                .record(&kernel_arguments! { SaFaces {
-                    edges: mesh.edges as u32, ends: &mesh.ends, areas: &mesh.areas, nodes: flow.nodes,
-                    fluxes: flow.fluxes, nu: &self.nu, nut, gradients: &self.gradients,
-                    second_order: u32::from(self.second_order), params, out: &self.fluxes,
-                    faces: &self.carried.faces,
-                } })
-                .enqueue(stream)?;
-            sums.record(&kernel_arguments! { SaResidual {
-                rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge,
-                fluxes: &self.fluxes, faces: &self.carried.faces, nut, source: &self.source,
-                volumes: &mesh.volumes, last, before, nut_last: levels[0], nut_before: levels[1],
-                residual: &*residual,
-            } })
-            .enqueue(stream)?;
+            enqueue! { self.kernels.sa_sources.launch(blocks(n, 128), 128), stream, SaSources {
+                rows: n as u32, gradients: &self.gradients, nu: &self.nu, nut, distance: &self.distance,
+                production: optional(&self.production), grid: HybridGridCuda::arguments(self.hybrid.as_ref()),
+                rotation: self.rotation as u32, row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx,
+                signed_edge: &mesh.signed_edge, nodes: flow.nodes, fluxes: flow.fluxes,
+                volumes: &mesh.volumes, params, unsteady: u32::from(at.bdf.is_some()), last, before,
+                source: &self.source, slopes: &self.carried.slopes,
+            } }?;
+            enqueue! { faces, stream, SaFaces {
+                edges: mesh.edges as u32, ends: &mesh.ends, areas: &mesh.areas, nodes: flow.nodes,
+                fluxes: flow.fluxes, nu: &self.nu, nut, gradients: &self.gradients,
+                second_order: u32::from(self.second_order), params, out: &self.fluxes,
+                faces: &self.carried.faces,
+            } }?;
+            enqueue! { self.kernels.sa_residual.launch(blocks(n, 128), 128), stream, SaResidual {
+                rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge, fluxes: &self.fluxes,
+                faces: &self.carried.faces, nut, source: &self.source, volumes: &mesh.volumes, last, before,
+                nut_last: levels[0], nut_before: levels[1], residual: &*residual,
+            } }?;
         }
         self.carried.add_to_residual(flow, nut, residual)
     }
 
-    fn assemble(
-        &mut self,
-        flow: &FlowViewCuda<'_>,
-        _state: &CoupledStateCuda,
-        at: &Moment,
-        jacobian: &DeviceJacobian,
-    ) -> Result<(), GpuError> {
-        self.carried.assemble(flow, at.cfl * self.cfl_ratio, jacobian)
-    }
-
-    fn pseudo_time(
-        &self,
-        flow: &FlowViewCuda<'_>,
-        at: &Moment,
-        out: &mut DeviceBuffer<f64>,
-    ) -> Result<(), GpuError> {
-        self.carried.pseudo_time(flow, at.cfl * self.cfl_ratio, out)
+    fn carried(&self) -> (&CarriedCuda, f64) {
+        (&self.carried, self.cfl_ratio)
     }
 
     fn update_kernel(&self) -> Option<&Kernel> {
-        self.update_kernel.as_ref()
+        (!self.may_be_negative).then_some(&self.kernels.sa_update)
     }
 }

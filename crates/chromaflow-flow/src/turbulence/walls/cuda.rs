@@ -1,30 +1,28 @@
 #![allow(unsafe_code)]
 //! Launches of walls.cu.
 
-use crate::gpu::{ALONG, Params, blocks, source, upload_law_nodes};
+use crate::gpu::{ALONG, Params, blocks, source, upload_structs};
 use crate::wall_law::LawNode;
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Share, Stream, Write};
-use chromaflow_device::{kernel_arguments, kernel_record};
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read, Share, Stream, Write};
+use chromaflow_device::{enqueue, kernels};
 
-kernel_record! {
-    /// What `replace_shear` takes.
-    struct ReplaceShear {
-        count: u32, layers: Read<LawNode<f64>>, nodes: Read<f64>, params: Read<Params>, before: Write<f64>,
-        gradients: Share<f64>,
-    }
-
-    /// What `replace_shear_along` takes.
-    struct ReplaceShearAlong {
-        count: u32, layers: Read<LawNode<f64>>, nodes: Read<f64>, along: Read<f64>, params: Read<Params>,
-        before: Read<f64>, slopes: Share<f64>,
+kernels! {
+    struct Kernels {
+        replace_shear: ReplaceShear {
+            count: u32, layers: Read<LawNode<f64>>, nodes: Read<f64>, params: Read<Params>,
+            before: Write<f64>, gradients: Share<f64>,
+        },
+        replace_shear_along: ReplaceShearAlong {
+            count: u32, layers: Read<LawNode<f64>>, nodes: Read<f64>, along: Read<f64>, params: Read<Params>,
+            before: Read<f64>, slopes: Share<f64>,
+        },
     }
 }
 
 /// For gradients of the velocity and of one quantity besides, or of two.
 pub(crate) fn kernel_source(two: bool) -> KernelSource {
-    let text =
-        source("walls", ALONG, include_str!("walls.cu")).records::<(ReplaceShear, ReplaceShearAlong)>();
+    let text = source("walls", ALONG, include_str!("walls.cu")).records::<Kernels>();
     text.define("GRADIENTS", if two { 15 } else { 12 })
 }
 
@@ -35,8 +33,7 @@ pub struct ShearCuda {
     count: usize,
     /// Gradients of the velocity without the law, `[count, 9]`.
     before: DeviceBuffer<f64>,
-    kernel: Kernel,
-    along_kernel: Kernel,
+    kernels: Kernels,
 }
 
 impl ShearCuda {
@@ -50,11 +47,10 @@ impl ShearCuda {
         }
         let module = stream.gpu().module(&kernel_source(two))?;
         Ok(Some(Self {
-            layers: upload_law_nodes(stream, layers)?,
+            layers: upload_structs(stream, layers)?,
             count: layers.len(),
             before: DeviceBuffer::zeroed(stream, 9 * layers.len())?,
-            kernel: module.kernel("replace_shear")?,
-            along_kernel: module.kernel("replace_shear_along")?,
+            kernels: Kernels::of(&module)?,
         }))
     }
 
@@ -69,15 +65,12 @@ impl ShearCuda {
         nodes: &DeviceBuffer<f64>,
         gradients: &DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
-        let launch = self.kernel.launch(blocks(self.count, 128), 128);
         // SAFETY: the nodes of the list are rows, each once.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { ReplaceShear {
-                    count: self.count as u32, layers: &self.layers, nodes, params: &params.values,
-                    before: &self.before, gradients,
-                } })
-                .enqueue(stream)
+            enqueue! { self.kernels.replace_shear.launch(blocks(self.count, 128), 128), stream, ReplaceShear {
+                count: self.count as u32, layers: &self.layers, nodes, params: &params.values,
+                before: &self.before, gradients,
+            } }
         }?)
     }
 
@@ -92,15 +85,12 @@ impl ShearCuda {
         [nodes, along]: [&DeviceBuffer<f64>; 2],
         slopes: &DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
-        let launch = self.along_kernel.launch(blocks(self.count, 128), 128);
         // SAFETY: the nodes of the list are rows, each once.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { ReplaceShearAlong {
-                    count: self.count as u32, layers: &self.layers, nodes, along, params: &params.values,
-                    before: &self.before, slopes,
-                } })
-                .enqueue(stream)
+            enqueue! { self.kernels.replace_shear_along.launch(blocks(self.count, 128), 128), stream, ReplaceShearAlong {
+                count: self.count as u32, layers: &self.layers, nodes, along, params: &params.values,
+                before: &self.before, slopes,
+            } }
         }?)
     }
 }

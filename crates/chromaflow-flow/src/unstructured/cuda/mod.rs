@@ -26,7 +26,7 @@ use crate::equations::perfect_gas::N;
 use crate::flux::LayerFix;
 use crate::gpu::{
     BoundaryCuda, Clock, Diffusion, JacobianCuda, LeastSquaresCuda, MARKS, MeshCuda, Params, ResidualCuda,
-    Sums, ViscousCuda, blocks, download_pressures, upload_conditions, upload_law_nodes, upload_wall_nodes,
+    Sums, ViscousCuda, blocks, download_pressures, upload_structs,
 };
 use crate::gradient::cuda::MirrorsCuda;
 use crate::march::forces::Walls;
@@ -34,11 +34,11 @@ use crate::march::linear::{LinearCuda, Shape};
 use crate::march::{Advanced, Device, FlowError, Measured, Moment, Part, System, Times};
 use crate::residual::is_node_wise;
 use crate::residual::turned::cuda::TurnedCuda;
+use arguments::Kernels;
 use chromaflow::gpu::{GpuError, ShareCuda, Storage, Wish};
 use chromaflow_device::cuda::{DeviceBuffer, Gpu, KernelSource, Pinned, Stream};
 use newton::NewtonCuda;
 use std::sync::Arc;
-use steps::Kernels;
 pub(crate) use steps::kernel_source;
 
 /// The walls' faces, patch by patch, for `wall_forces`.
@@ -256,8 +256,8 @@ impl FlowCuda {
                 Time::Unsteady(_) => Some([buffer(N * n)?, buffer(N * n)?]),
             },
             source: None,
-            fixed: upload_wall_nodes(stream, &solver.fixed)?,
-            laws: upload_law_nodes(stream, &solver.laws[0])?,
+            fixed: upload_structs(stream, &solver.fixed)?,
+            laws: upload_structs(stream, &solver.laws[0])?,
             law_nodes: solver.laws[0].len(),
             mirrors: MirrorsCuda::new(stream, &solver.mirrors)?,
             held: stream.upload(&[])?,
@@ -382,7 +382,7 @@ impl Device<FlowSystem> for FlowCuda {
             before.upload(host.levels.before.as_flattened())?;
         }
         self.held = self.stream.upload(&host.held)?;
-        self.boundary.conditions = upload_conditions(&self.stream, &host.boundaries)?;
+        self.boundary.conditions = upload_structs(&self.stream, &host.boundaries)?;
         self.source = match &host.source {
             None => None,
             Some(source) => {

@@ -2,7 +2,8 @@
 //! What Newton-Krylov steps of a flow on a mesh ask of it, on the device. Twin: ../newton.rs.
 
 use super::arguments::{
-    HeldSlopes, MirrorSlopes, PseudoTimes, SetBeside, Slopes, StatesAlong, WallSlopes, WallsAlong, Weigh,
+    HeldSlopes, MirrorSlopes, NewtonKernels, PseudoTimes, SetBeside, Slopes, StatesAlong, WallSlopes,
+    WallsAlong, Weigh,
 };
 use super::{AT_HAND, FlowCuda, FlowSystem, coupled};
 use crate::config::NewtonKrylov;
@@ -15,22 +16,12 @@ use crate::march::newton::cuda::{self, NewtonStepCuda};
 use chromaflow::gpu::{GpuError, ShareCuda, Storage, Vectors};
 use chromaflow::krylov::KrylovCuda;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, KernelSource, Stream};
-use chromaflow_device::{kernel_arguments, kernel_entries};
+use chromaflow_device::enqueue;
 use std::ops::Range;
 
 /// The kernels of newton.cu.
 pub(crate) fn kernel_source() -> KernelSource {
-    source("newton", ALONG, include_str!("newton.cu")).records::<(
-        SetBeside,
-        StatesAlong,
-        WallsAlong,
-        Weigh,
-        Slopes,
-        WallSlopes,
-        MirrorSlopes,
-        HeldSlopes,
-        PseudoTimes,
-    )>()
+    source("newton", ALONG, include_str!("newton.cu")).records::<NewtonKernels>()
 }
 
 /// What Newton-Krylov steps need besides what all steps do.
@@ -38,7 +29,7 @@ pub(super) struct NewtonCuda {
     options: NewtonKrylov,
     solve: Option<Solve>,
     vectors: Vectors,
-    kernels: Kernels,
+    kernels: NewtonKernels,
     /// State, residual and friction where the derivative is taken.
     q: DeviceBuffer<f64>,
     residual: DeviceBuffer<f64>,
@@ -85,12 +76,6 @@ struct Solve {
     x: DeviceBuffer<f64>,
 }
 
-kernel_entries! {
-    struct Kernels {
-        states_along, walls_along, weigh, set_beside, slopes, held_slopes, mirror_slopes, wall_slopes, pseudo_times,
-    }
-}
-
 impl NewtonCuda {
     pub(super) fn new(stream: &Stream, solver: &FlowSystem, options: NewtonKrylov) -> Result<Self, GpuError> {
         let module = stream.gpu().module(&kernel_source())?;
@@ -116,7 +101,7 @@ impl NewtonCuda {
             } else {
                 None
             },
-            kernels: Kernels::of(&module)?,
+            kernels: NewtonKernels::of(&module)?,
             q: buffer(5 * n)?,
             residual: buffer(5 * n)?,
             friction: buffer(4 * solver.friction.len())?,
@@ -172,14 +157,11 @@ impl NewtonCuda {
     ) -> Result<(), GpuError> {
         let n = flow.mesh.rows;
         assert!(from.len() == 5 * n && out.len() == 5 * n);
-        let launch = self.kernels.weigh.launch(blocks(5 * n, 256), 256);
         // SAFETY: vectors have five values a row, and V/dt one.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { Weigh {
-                    rows: n as u32, back: u32::from(back), pseudo_time: &self.pseudo_time, from, out,
-                } })
-                .enqueue(&flow.stream)
+            enqueue! { self.kernels.weigh.launch(blocks(5 * n, 256), 256), &flow.stream, Weigh {
+                rows: n as u32, back: u32::from(back), pseudo_time: &self.pseudo_time, from, out,
+            } }
         }?)
     }
 
@@ -214,22 +196,17 @@ impl NewtonCuda {
         let Some(way) = &self.way else { return Ok(()) };
         let (n, params) = (flow.mesh.rows, &flow.params.values);
         assert!(v.len() == 5 * n);
-        let states = self.kernels.states_along.launch(blocks(n, 128), 128);
         let walls = self.kernels.walls_along.launch(blocks(flow.wall_nodes(), 128), 128);
         // SAFETY: vectors have five values a row, nodes eight; the nodes of lists are rows.
         unsafe {
-            states
-                .record(&kernel_arguments! { StatesAlong {
-                    rows: n as u32, base: &self.q, v, nodes: &way.nodes, params,
-                    planar: u32::from(flow.planar), along: &way.along,
-                } })
-                .enqueue(&flow.stream)?;
-            walls
-                .record(&kernel_arguments! { WallsAlong {
-                    count: flow.wall_nodes() as u32, walls: &flow.fixed, base: &self.q, v, params,
-                    along: &way.along,
-                } })
-                .enqueue(&flow.stream)?;
+            enqueue! { self.kernels.states_along.launch(blocks(n, 128), 128), &flow.stream, StatesAlong {
+                rows: n as u32, base: &self.q, v, nodes: &way.nodes, params, planar: u32::from(flow.planar),
+                along: &way.along,
+            } }?;
+            enqueue! { walls, &flow.stream, WallsAlong {
+                count: flow.wall_nodes() as u32, walls: &flow.fixed, base: &self.q, v, params,
+                along: &way.along,
+            } }?;
         }
         flow.share.as_ref().map_or(Ok(()), |share| share.exchange(8, &way.along.slice()))
     }
@@ -259,15 +236,12 @@ impl NewtonCuda {
     /// Sets the state to q + h v, with what walls hold in its place.
     fn set_beside(&self, flow: &FlowCuda, h: f64, v: &DeviceSlice<'_, f64>) -> Result<(), GpuError> {
         let n = flow.mesh.rows;
-        let launch = self.kernels.set_beside.launch(blocks(n, 128), 128);
         // SAFETY: vectors have five values a row, nodes eight.
         unsafe {
-            launch
-                .record(&kernel_arguments! { SetBeside {
-                    rows: n as u32, base: &self.q, h, v, params: &flow.params.values,
-                    planar: u32::from(flow.planar), q: &flow.q, nodes: &flow.nodes,
-                } })
-                .enqueue(&flow.stream)?;
+            enqueue! { self.kernels.set_beside.launch(blocks(n, 128), 128), &flow.stream, SetBeside {
+                rows: n as u32, base: &self.q, h, v, params: &flow.params.values,
+                planar: u32::from(flow.planar), q: &flow.q, nodes: &flow.nodes,
+            } }?;
         }
         flow.hold_walls()
     }
@@ -282,57 +256,41 @@ impl NewtonCuda {
     ) -> Result<(), GpuError> {
         let (n, stream, k) = (flow.mesh.rows, &flow.stream, &self.kernels);
         assert!(v.len() == 5 * n && y.len() == 5 * n);
-        let slopes = k.slopes.launch(blocks(5 * n, 256), 256);
-        let walls = k.wall_slopes.launch(blocks(flow.wall_nodes(), 128), 128);
-        let mirrors = k.mirror_slopes.launch(blocks(flow.mirrors.count, 128), 128);
         let weighted = u32::from(self.weighted);
         let held = k.held_slopes.launch(blocks(flow.held.len(), 128), 128);
         // SAFETY: vectors have five values a row, and V/dt one; the nodes of lists are rows.
-        unsafe {
-            slopes
-                .record(&kernel_arguments! { Slopes {
-                    rows: n as u32, moved: &flow.residual, base: &self.residual,
-                    pseudo_time: &self.pseudo_time, v, inverse: 1.0 / h, planar: u32::from(flow.planar),
-                    weighted, y,
-                } })
-                .enqueue(stream)?;
-            walls
-                .record(&kernel_arguments! { WallSlopes {
-                    count: flow.wall_nodes() as u32, walls: &flow.fixed, pseudo_time: &self.pseudo_time,
-                    weighted, v, y,
-                } })
-                .enqueue(stream)?;
-            mirrors
-                .record(&kernel_arguments! { MirrorSlopes {
-                    count: flow.mirrors.count as u32, mirrors: &flow.mirrors.nodes,
-                    pseudo_time: &self.pseudo_time, weighted, v, y,
-                } })
-                .enqueue(stream)?;
-            Ok(held
-                .record(&kernel_arguments! { HeldSlopes {
-                    count: flow.held.len() as u32, node_of: &flow.held, pseudo_time: &self.pseudo_time,
-                    weighted, v, y,
-                } })
-                .enqueue(stream)?)
-        }
+        Ok(unsafe {
+            enqueue! { k.slopes.launch(blocks(5 * n, 256), 256), stream, Slopes {
+                rows: n as u32, moved: &flow.residual, base: &self.residual, pseudo_time: &self.pseudo_time,
+                v, inverse: 1.0 / h, planar: u32::from(flow.planar), weighted, y,
+            } }?;
+            enqueue! { k.wall_slopes.launch(blocks(flow.wall_nodes(), 128), 128), stream, WallSlopes {
+                count: flow.wall_nodes() as u32, walls: &flow.fixed, pseudo_time: &self.pseudo_time, weighted,
+                v, y,
+            } }?;
+            enqueue! { k.mirror_slopes.launch(blocks(flow.mirrors.count, 128), 128), stream, MirrorSlopes {
+                count: flow.mirrors.count as u32, mirrors: &flow.mirrors.nodes,
+                pseudo_time: &self.pseudo_time, weighted, v, y,
+            } }?;
+            enqueue! { held, stream, HeldSlopes {
+                count: flow.held.len() as u32, node_of: &flow.held, pseudo_time: &self.pseudo_time, weighted,
+                v, y,
+            } }
+        }?)
     }
 
     /// V/dt of each node: the sum of the spectral radii over its faces, over the CFL number.
     fn pseudo_times(&self, flow: &FlowCuda, cfl: f64) -> Result<(), GpuError> {
         let (n, mesh) = (flow.mesh.rows, &flow.mesh);
         let eddies = coupled::eddies(&flow.coupled);
-        let launch = self.kernels.pseudo_times.launch(blocks(n, 128), 128);
         // SAFETY: edges of the pattern have areas; nodes, volumes, eddy viscosities and V/dt are those of the rows.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { PseudoTimes {
-                    rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge,
-                    areas: &mesh.areas, nodes: &flow.nodes, volumes: &mesh.volumes, eddies,
-                    params: &flow.params.values, viscous: u32::from(flow.viscous.is_some()), cfl,
-                    cfl_shares: &flow.cfl_shares,
-                    pseudo_time: &self.pseudo_time,
-                } })
-                .enqueue(&flow.stream)
+            enqueue! { self.kernels.pseudo_times.launch(blocks(n, 128), 128), &flow.stream, PseudoTimes {
+                rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge, areas: &mesh.areas,
+                nodes: &flow.nodes, volumes: &mesh.volumes, eddies, params: &flow.params.values,
+                viscous: u32::from(flow.viscous.is_some()), cfl, cfl_shares: &flow.cfl_shares,
+                pseudo_time: &self.pseudo_time,
+            } }
         }?)
     }
 }

@@ -2,31 +2,21 @@
 //! Launches of step.cu: what a step does besides gradients, fluxes and Jacobian.
 
 use super::arguments::{
-    ApplyUpdate, CheckState, CompleteResidual, HeldResidual, HoldMirrors, HoldWalls, LawResidual,
+    ApplyUpdate, CheckState, CompleteResidual, HeldResidual, HoldMirrors, HoldWalls, Kernels, LawResidual,
     MirrorResidual, RefreshNodes, ResidualNorms, WallForces, WallResidual,
 };
 use super::{AT_HAND, Count, FlowCuda, coupled};
 use crate::coupled::CoupledSystemCuda;
-use crate::gpu::{AddParts, blocks, source};
+use crate::gpu::{blocks, source};
 use crate::jacobian::cuda::ReplacedRows;
 use crate::march::Moment;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceSlice, KernelSource};
-use chromaflow_device::{kernel_arguments, kernel_entries};
+use chromaflow_device::enqueue;
 
 /// The kernels of step.cu.
 pub(crate) fn kernel_source() -> KernelSource {
-    source("step", "", include_str!("step.cu"))
-        .records::<(RefreshNodes, CompleteResidual, WallResidual, LawResidual, MirrorResidual, HeldResidual)>(
-        )
-        .records::<(ResidualNorms, WallForces, ApplyUpdate, HoldWalls, HoldMirrors, CheckState, AddParts)>()
-}
-
-kernel_entries! {
-    pub(super) struct Kernels {
-        refresh_nodes, complete_residual, wall_residual, law_residual, mirror_residual, held_residual, residual_norms, add_parts,
-        wall_forces, apply_update, hold_walls, hold_mirrors, check_state,
-    }
+    source("step", "", include_str!("step.cu")).records::<Kernels>()
 }
 
 impl FlowCuda {
@@ -76,41 +66,29 @@ impl FlowCuda {
         unsafe {
             if levels.is_some() || self.source.is_some() || self.planar {
                 let launch = k.complete_residual.launch(blocks(5 * n, 256), 256);
-                launch
-                    .record(&kernel_arguments! { CompleteResidual {
-                        rows: n as u32, volumes: &self.mesh.volumes, now, last, before, q: &self.q,
-                        q_last: levels.map(|l| &l[0]), q_before: levels.map(|l| &l[1]),
-                        source: self.source.as_ref(), planar: u32::from(self.planar),
-                        residual: &self.residual,
-                    } })
-                    .enqueue(stream)?;
+                enqueue! { launch, stream, CompleteResidual {
+                    rows: n as u32, volumes: &self.mesh.volumes, now, last, before, q: &self.q,
+                    q_last: levels.map(|l| &l[0]), q_before: levels.map(|l| &l[1]),
+                    source: self.source.as_ref(), planar: u32::from(self.planar), residual: &self.residual,
+                } }?;
             }
-            let walls = k.wall_residual.launch(blocks(self.wall_nodes(), 128), 128);
-            walls
-                .record(&kernel_arguments! { WallResidual {
-                    count: self.wall_nodes() as u32, walls: &self.fixed, friction: &self.friction,
-                    residual: &self.residual,
-                } })
-                .enqueue(stream)?;
-            let laws = k.law_residual.launch(blocks(self.law_nodes, 128), 128);
-            laws.record(&kernel_arguments! { LawResidual {
+            enqueue! { k.wall_residual.launch(blocks(self.wall_nodes(), 128), 128), stream, WallResidual {
+                count: self.wall_nodes() as u32, walls: &self.fixed, friction: &self.friction,
+                residual: &self.residual,
+            } }?;
+            enqueue! { k.law_residual.launch(blocks(self.law_nodes, 128), 128), stream, LawResidual {
                 count: self.law_nodes as u32, laws: &self.laws, nodes: &self.nodes,
                 params: &self.params.values,
                 loads: self.friction.part(4 * self.wall_nodes()..self.friction.len()),
                 residual: &self.residual,
-            } })
-            .enqueue(stream)?;
+            } }?;
             let mirrors = k.mirror_residual.launch(blocks(self.mirrors.count, 128), 128);
-            mirrors
-                .record(&kernel_arguments! { MirrorResidual {
-                    count: self.mirrors.count as u32, mirrors: &self.mirrors.nodes, residual: &self.residual,
-                } })
-                .enqueue(stream)?;
-            let held = k.held_residual.launch(blocks(self.held.len(), 128), 128);
-            held.record(&kernel_arguments! { HeldResidual {
+            enqueue! { mirrors, stream, MirrorResidual {
+                count: self.mirrors.count as u32, mirrors: &self.mirrors.nodes, residual: &self.residual,
+            } }?;
+            enqueue! { k.held_residual.launch(blocks(self.held.len(), 128), 128), stream, HeldResidual {
                 count: self.held.len() as u32, node_of: &self.held, residual: &self.residual,
-            } })
-            .enqueue(stream)?;
+            } }?;
         }
         Ok(())
     }
@@ -121,22 +99,15 @@ impl FlowCuda {
         let [cx, cy, cz] = walls.walls.scale.center;
         // SAFETY: partial sums have room for five (twelve) numbers a thread block.
         unsafe {
-            let norms = k.residual_norms.launch(self.sums.norm_blocks(), 256);
-            norms
-                .record(&kernel_arguments! { ResidualNorms {
-                    rows: n as u32, residual: &self.residual, volumes: &self.mesh.volumes,
-                    nodes: &self.nodes, partials: &self.sums.norms,
-                    first_bad: self.count(Count::BadResidual),
-                } })
-                .enqueue(stream)?;
-            let forces = self.sums.over_walls(&k.wall_forces);
-            forces
-                .record(&kernel_arguments! { WallForces {
-                    parts: &self.sums.parts, faces: &walls.nodes, areas: &walls.areas, nodes: &self.nodes,
-                    friction: &self.friction, free_pressure: walls.walls.scale.pressure, cx, cy, cz,
-                    partials: &self.sums.forces,
-                } })
-                .enqueue(stream)?;
+            enqueue! { k.residual_norms.launch(self.sums.norm_blocks(), 256), stream, ResidualNorms {
+                rows: n as u32, residual: &self.residual, volumes: &self.mesh.volumes, nodes: &self.nodes,
+                partials: &self.sums.norms, first_bad: self.count(Count::BadResidual),
+            } }?;
+            enqueue! { self.sums.over_walls(&k.wall_forces), stream, WallForces {
+                parts: &self.sums.parts, faces: &walls.nodes, areas: &walls.areas, nodes: &self.nodes,
+                friction: &self.friction, free_pressure: walls.walls.scale.pressure, cx, cy, cz,
+                partials: &self.sums.forces,
+            } }?;
         }
         self.sums.add_up(stream, &k.add_parts)
     }
@@ -169,22 +140,15 @@ impl FlowCuda {
         let (k, n, stream) = (&self.kernels, self.mesh.rows, &self.stream);
         // SAFETY: vectors have five values a row, nodes eight; the nodes of lists are rows.
         unsafe {
-            let update = k.apply_update.launch(blocks(n, 128), 128);
-            update
-                .record(&kernel_arguments! { ApplyUpdate {
-                    rows: n as u32, x: &self.update, params: &self.params.values,
-                    planar: u32::from(self.planar), q: &self.q, last_good: &self.last_good,
-                    nodes: &self.nodes, cfl_shares: &self.cfl_shares,
-                    limited: self.count(Count::Limited),
-                } })
-                .enqueue(stream)?;
+            enqueue! { k.apply_update.launch(blocks(n, 128), 128), stream, ApplyUpdate {
+                rows: n as u32, x: &self.update, params: &self.params.values, planar: u32::from(self.planar),
+                q: &self.q, last_good: &self.last_good, nodes: &self.nodes, cfl_shares: &self.cfl_shares,
+                limited: self.count(Count::Limited),
+            } }?;
             self.hold_walls()?;
-            let check = k.check_state.launch(blocks(n, 128), 128);
-            check
-                .record(&kernel_arguments! { CheckState {
-                    rows: n as u32, q: &self.q, nodes: &self.nodes, first_bad: self.count(Count::BadState),
-                } })
-                .enqueue(stream)?;
+            enqueue! { k.check_state.launch(blocks(n, 128), 128), stream, CheckState {
+                rows: n as u32, q: &self.q, nodes: &self.nodes, first_bad: self.count(Count::BadState),
+            } }?;
         }
         Ok(())
     }
@@ -195,32 +159,25 @@ impl FlowCuda {
         let walls = self.kernels.hold_walls.launch(blocks(self.wall_nodes(), 128), 128);
         let mirrors = self.kernels.hold_mirrors.launch(blocks(self.mirrors.count, 128), 128);
         // SAFETY: the nodes of the lists are rows; five values and a record of eight a row.
-        unsafe {
-            walls
-                .record(&kernel_arguments! { HoldWalls {
-                    count: self.wall_nodes() as u32, walls: &self.fixed, params: &self.params.values,
-                    q: &self.q, nodes: &self.nodes,
-                } })
-                .enqueue(&self.stream)?;
-            Ok(mirrors
-                .record(&kernel_arguments! { HoldMirrors {
-                    count: self.mirrors.count as u32, mirrors: &self.mirrors.nodes, params: &self.params.values,
-                    q: &self.q, nodes: &self.nodes,
-                } })
-                .enqueue(&self.stream)?)
-        }
+        Ok(unsafe {
+            enqueue! { walls, &self.stream, HoldWalls {
+                count: self.wall_nodes() as u32, walls: &self.fixed, params: &self.params.values, q: &self.q,
+                nodes: &self.nodes,
+            } }?;
+            enqueue! { mirrors, &self.stream, HoldMirrors {
+                count: self.mirrors.count as u32, mirrors: &self.mirrors.nodes, params: &self.params.values,
+                q: &self.q, nodes: &self.nodes,
+            } }
+        }?)
     }
 
     pub(super) fn refresh_nodes(&mut self) -> Result<(), GpuError> {
         let n = self.mesh.rows;
-        let launch = self.kernels.refresh_nodes.launch(blocks(n, 128), 128);
         // SAFETY: five values and a record of eight a row.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { RefreshNodes {
-                    rows: n as u32, q: &self.q, params: &self.params.values, nodes: &self.nodes,
-                } })
-                .enqueue(&self.stream)
+            enqueue! { self.kernels.refresh_nodes.launch(blocks(n, 128), 128), &self.stream, RefreshNodes {
+                rows: n as u32, q: &self.q, params: &self.params.values, nodes: &self.nodes,
+            } }
         }?)
     }
 

@@ -4,6 +4,7 @@ use super::arguments::ImagesOfRows;
 use crate::dist::{Batch, Image, Images};
 use crate::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, Read, Share as Pointer, Stream};
+use chromaflow_device::kernel_arguments;
 
 /// Images that follow an exchange.
 struct Followers {
@@ -89,15 +90,10 @@ impl ImagesCuda {
         if rows.is_empty() {
             return Ok(());
         }
-        let arguments = ImagesOfRows {
-            count: rows.len() as u32,
-            width: width as u32,
-            wide: u32::from(bytes == 8),
-            rows: Read::at(rows.ptr()),
-            turn_of: turn_of.into(),
-            turns: turns.into(),
-            x: Pointer::at(x),
-        };
+        let arguments = kernel_arguments! { ImagesOfRows {
+            count: rows.len() as u32, width: width as u32, wide: u32::from(bytes == 8),
+            rows: Read::at(rows.ptr()), turn_of, turns, x: Pointer::at(x),
+        } };
         let launch = self.kernel.launch(rows.len().div_ceil(256), 256).record(&arguments);
         // SAFETY: images and what they are of are rows of the share; the caller's promise.
         Ok(unsafe { launch.enqueue(stream) }?)

@@ -39,6 +39,7 @@ use chromaflow_comm::Op;
 use chromaflow_device::cuda::{
     DeviceBuffer, DeviceSlice, Kernel, KernelSource, Read, Share as Pointer, Stream, Write,
 };
+use chromaflow_device::{kernel_arguments, kernels};
 pub(crate) use direct::{Direct, MAIL};
 use images::ImagesCuda;
 use lists::{List, Side};
@@ -54,8 +55,7 @@ const TEXT: &str = include_str!("halo.cu");
 /// The kernels of halo.cu.
 pub(crate) fn kernel_source() -> KernelSource {
     let text = format!("{MAIL}\n#line 1 \"halo.cu\"\n{TEXT}");
-    let source = source("halo", &text, Storage::F64).record::<RowsInBoxes>().record::<RowsOfVector>();
-    source.record::<UnitRows>().record::<EmptyRows>().record::<ImagesOfRows>().record::<Posts>()
+    source("halo", &text, Storage::F64).records::<Kernels>().record::<Posts>()
 }
 
 /// How messages are to pass between devices.
@@ -171,16 +171,20 @@ impl Way {
     }
 }
 
-struct Kernels {
-    send: Kernel,
-    receive: Kernel,
-    send_and_tell: Kernel,
-    await_and_receive: Kernel,
-    gather: Kernel,
-    scatter: Kernel,
-    clear: Kernel,
-    identity: Kernel,
-    empty: Kernel,
+kernels! {
+    struct Kernels {
+        send_rows: RowsInBoxes,
+        receive_rows: RowsInBoxes,
+        // These two with posts.
+        send_and_tell: RowsInBoxes,
+        await_and_receive: RowsInBoxes,
+        gather_rows: RowsOfVector,
+        scatter_rows: RowsOfVector,
+        clear_rows: RowsOfVector,
+        identity_rows: UnitRows,
+        empty_rows: EmptyRows,
+        image_rows: ImagesOfRows,
+    }
 }
 
 /// Which rows an exchange is of.
@@ -205,7 +209,7 @@ impl ShareCuda {
         widest: usize,
         wish: Wish,
     ) -> Result<Self, GpuError> {
-        let module = stream.gpu().module(&kernel_source())?;
+        let kernels = Kernels::of(&stream.gpu().module(&kernel_source())?)?;
         let neighbors = share.halo().neighbors();
         let ghosts: Vec<u32> =
             share.ghosts().iter().flat_map(|run| run.start as u32..run.end as u32).collect();
@@ -213,20 +217,10 @@ impl ShareCuda {
         let (way, path) = Way::find(share, stream, words, wish)?;
         let list = |of| List::new(stream, neighbors, of);
         Ok(Self {
-            kernels: Kernels {
-                send: module.kernel("send_rows")?,
-                receive: module.kernel("receive_rows")?,
-                send_and_tell: module.kernel("send_and_tell")?,
-                await_and_receive: module.kernel("await_and_receive")?,
-                gather: module.kernel("gather_rows")?,
-                scatter: module.kernel("scatter_rows")?,
-                clear: module.kernel("clear_rows")?,
-                identity: module.kernel("identity_rows")?,
-                empty: module.kernel("empty_rows")?,
-            },
+            images: ImagesCuda::new(stream, share.images(), share.batches(), kernels.image_rows.clone())?,
+            kernels,
             all: list(neighbors)?,
             colors: share.batches().iter().map(|batch| list(&batch.neighbors)).collect::<Result<_, _>>()?,
-            images: ImagesCuda::new(stream, share.images(), share.batches(), module.kernel("image_rows")?)?,
             ghosts: stream.upload(&ghosts)?,
             incomplete: stream.upload(incomplete)?,
             widest: words,
@@ -315,7 +309,7 @@ impl ShareCuda {
         assert_eq!(x.len(), width * self.share.rows());
         let words = 2 * width;
         // SAFETY: ghosts are rows of x; nothing is packed.
-        unsafe { self.move_rows(&self.kernels.clear, &self.ghosts, words, x.ptr(), 0) }
+        unsafe { self.move_rows(&self.kernels.clear_rows, &self.ghosts, words, x.ptr(), 0) }
     }
 
     /// Gives rows whose blocks are not all here, and which nobody solves for, diagonal blocks that can be inverted.
@@ -325,13 +319,11 @@ impl ShareCuda {
     pub fn identities(&self, nb: usize, diag: &DeviceBuffer<f64>) -> Result<(), GpuError> {
         assert_eq!(diag.len(), nb * nb * self.share.rows());
         let count = self.incomplete.len();
-        let arguments = UnitRows {
-            count: count as u32,
-            nb: nb as u32,
-            rows: (&self.incomplete).into(),
-            diag: diag.into(),
-        };
-        let launch = self.kernels.identity.launch((count * nb * nb).div_ceil(256), 256).record(&arguments);
+        let arguments = kernel_arguments! { UnitRows {
+            count: count as u32, nb: nb as u32, rows: &self.incomplete, diag,
+        } };
+        let launch =
+            self.kernels.identity_rows.launch((count * nb * nb).div_ceil(256), 256).record(&arguments);
         // SAFETY: the rows are those of a matrix with so many diagonal blocks.
         Ok(unsafe { launch.enqueue(&self.stream) }?)
     }
@@ -343,13 +335,11 @@ impl ShareCuda {
     pub fn without_incomplete(&self, jacobian: &DeviceJacobian) -> Result<(), GpuError> {
         assert_eq!(jacobian.pattern().rows(), self.share.rows());
         let words = jacobian.nb() * jacobian.nb() * jacobian.off.storage().bytes() / 4;
-        let arguments = EmptyRows {
-            words: words as u32,
-            rows: (&self.incomplete).into(),
-            row_ptr: (&*jacobian.row_ptr).into(),
+        let arguments = kernel_arguments! { EmptyRows {
+            words: words as u32, rows: &self.incomplete, row_ptr: &*jacobian.row_ptr,
             off: Write::at(jacobian.off.assembled()?),
-        };
-        let launch = self.kernels.empty.launch(self.incomplete.len(), 128).record(&arguments);
+        } };
+        let launch = self.kernels.empty_rows.launch(self.incomplete.len(), 128).record(&arguments);
         // SAFETY: the rows are those of the matrix, whose blocks have so many words.
         Ok(unsafe { launch.enqueue(&self.stream) }?)
     }
@@ -366,7 +356,7 @@ impl ShareCuda {
         packed: u64,
         back: bool,
     ) -> Result<(), GpuError> {
-        let kernel = if back { &self.kernels.scatter } else { &self.kernels.gather };
+        let kernel = if back { &self.kernels.scatter_rows } else { &self.kernels.gather_rows };
         // SAFETY: the caller's promise.
         unsafe { self.move_rows(kernel, rows, words, x, packed) }
     }
@@ -379,13 +369,10 @@ impl ShareCuda {
         x: u64,
         packed: u64,
     ) -> Result<(), GpuError> {
-        let arguments = RowsOfVector {
-            count: rows.len() as u32,
-            words: words as u32,
-            rows: rows.into(),
-            x: Pointer::at(x),
+        let arguments = kernel_arguments! { RowsOfVector {
+            count: rows.len() as u32, words: words as u32, rows, x: Pointer::at(x),
             packed: Pointer::at(packed),
-        };
+        } };
         let launch = kernel.launch((rows.len() * words).div_ceil(256), 256).record(&arguments);
         // SAFETY: the caller's promise.
         Ok(unsafe { launch.enqueue(&self.stream) }?)
@@ -409,7 +396,7 @@ impl ShareCuda {
             Way::Nccl(nccl) => (&nccl.boxes.addresses[0], 0),
             Way::Staged(staged) => (&staged.boxes.addresses[0], 0),
         };
-        let kernel = if told.is_some() { &self.kernels.send_and_tell } else { &self.kernels.send };
+        let kernel = if told.is_some() { &self.kernels.send_and_tell } else { &self.kernels.send_rows };
         // SAFETY: boxes have room for all rows that pass to a neighbor, and the caller's promise; `Peers` keeps what numbers need.
         unsafe { self.pass_rows(kernel, &list.send, boxes, (words, x), told.as_ref())? };
         match &mut *way {
@@ -463,7 +450,8 @@ impl ShareCuda {
             Way::Nccl(nccl) => (&nccl.boxes.addresses[1], 0),
             Way::Staged(staged) => (&staged.boxes.addresses[1], 0),
         };
-        let kernel = if told.is_some() { &self.kernels.await_and_receive } else { &self.kernels.receive };
+        let kernel =
+            if told.is_some() { &self.kernels.await_and_receive } else { &self.kernels.receive_rows };
         // SAFETY: as in `start`.
         unsafe { self.pass_rows(kernel, &list.receive, boxes, (words, x), told.as_ref())? };
         if let Way::Peer(peers) = &mut *way {
@@ -504,15 +492,10 @@ impl ShareCuda {
         (words, x): (usize, u64),
         told: Option<&Posts>,
     ) -> Result<(), GpuError> {
-        let arguments = RowsInBoxes {
-            count: side.rows.len() as u32,
-            words: words as u32,
-            rows: (&side.rows).into(),
-            places: Read::at(side.places.ptr()),
-            boxes: boxes.into(),
-            turns,
-            x: Pointer::at(x),
-        };
+        let arguments = kernel_arguments! { RowsInBoxes {
+            count: side.rows.len() as u32, words: words as u32, rows: &side.rows,
+            places: Read::at(side.places.ptr()), boxes, turns, x: Pointer::at(x),
+        } };
         let blocks = (side.rows.len() * words).div_ceil(256);
         // Without rows, too, neighbors are told and awaited.
         let launch = kernel.launch(blocks.max(usize::from(told.is_some())), 256).record(&arguments);

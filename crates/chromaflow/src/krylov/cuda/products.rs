@@ -85,18 +85,11 @@ impl Products {
         norm: Option<usize>,
     ) -> Result<(), GpuError> {
         let blocks = w.len().div_ceil(256).clamp(1, self.blocks);
-        let arguments = kernel_arguments!(ManyDots {
-            n: w.len() as u64,
-            count: count as u32,
-            v: &v.table,
-            w,
-            partials: &self.partials,
-            done: &self.done,
-            first,
-            pass: &self.pass,
-            total: self.sums.part(NORMS..NORMS + count),
+        let arguments = kernel_arguments! { ManyDots {
+            n: w.len() as u64, count: count as u32, v: &v.table, w, partials: &self.partials,
+            done: &self.done, first, pass: &self.pass, total: self.sums.part(NORMS..NORMS + count),
             size: norm.map_or(Write::NONE, |at| self.sums.part(at..at + 1).into()),
-        });
+        } };
         // SAFETY: the table names at least `count` vectors as long as w; there is room for so many sums, and for a partial
         // sum of each, and one more, a thread block.
         Ok(unsafe { self.many_dots.launch(blocks, 256).record(&arguments).enqueue(stream) }?)

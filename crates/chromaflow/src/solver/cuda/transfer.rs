@@ -4,7 +4,7 @@
 use crate::gpu::{DeviceJacobian, DeviceOff, GpuError, Storage, source};
 use crate::solver::BlockLayout;
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read, Share, Stream, Write};
-use chromaflow_device::{kernel_arguments, kernel_entries, kernel_record};
+use chromaflow_device::{kernel_arguments, kernel_record, kernels};
 
 /// An array to read, on the host or on the device.
 #[derive(Clone, Copy, Debug)]
@@ -109,29 +109,24 @@ const THREADS: usize = 256;
 
 /// The kernels' text.
 pub(crate) fn transfer_source() -> KernelSource {
-    source("values", include_str!("values.cu"), Storage::F32).records::<(
-        TakeBlocks,
-        TakeVector,
-        GiveVector,
-        CountUnderflow,
-    )>()
-}
-
-kernel_entries! {
-    struct Entries { take_blocks, take_vector, give_vector, count_underflow }
+    source("values", include_str!("values.cu"), Storage::F32).records::<Entries>()
 }
 
 kernel_record! {
-    struct TakeBlocks {
-        blocks: u64, rows: u32, nb: u32, by_rows: u32, source: Read<u32>, given: Read<f64>, diag: Write<f64>,
-        off: Write<f64>, narrow: Write<f32>, bad: Share<u64>,
-    }
-
     /// Values of a vector, and the caller's row of each row inside.
     struct Order { n: u64, nb: u32, old: Read<u32> }
-    struct TakeVector { order: Order, given: Read<f64>, to: Write<f64>, bad: Share<u64> }
-    struct GiveVector { order: Order, from: Read<f64>, to: Write<f64> }
-    struct CountUnderflow { n: u64, values: Read<f32>, scale: Read<f32>, count: Share<u64> }
+}
+
+kernels! {
+    struct Entries {
+        take_blocks: TakeBlocks {
+            blocks: u64, rows: u32, nb: u32, by_rows: u32, source: Read<u32>, given: Read<f64>, diag: Write<f64>,
+            off: Write<f64>, narrow: Write<f32>, bad: Share<u64>,
+        },
+        take_vector: TakeVector { order: Order, given: Read<f64>, to: Write<f64>, bad: Share<u64> },
+        give_vector: GiveVector { order: Order, from: Read<f64>, to: Write<f64> },
+        count_underflow: CountUnderflow { n: u64, values: Read<f32>, scale: Read<f32>, count: Share<u64> },
+    }
 }
 
 /// Between the caller's order and the one inside. Arrays of the host pass through memory of the device that is kept.
@@ -218,18 +213,12 @@ impl Transfer {
         let from = Self::staged(&self.stream, &mut self.staged_blocks, given)?;
         self.bad.fill_bytes(0xff)?;
         let DeviceOff::F64(off) = &whole.off else { unreachable!("kept in f64") };
-        let arguments = kernel_arguments!(TakeBlocks {
-            blocks: self.source.len() as u64,
-            rows: self.rows as u32,
-            nb: self.nb as u32,
-            by_rows: layout == BlockLayout::RowMajor,
-            source: &self.source,
-            given: Read::at(from),
-            diag: &whole.diag,
-            off,
-            narrow: Write::at(reduced.as_ref().map_or(0, |r| r.off.ptr())),
+        let arguments = kernel_arguments! { TakeBlocks {
+            blocks: self.source.len() as u64, rows: self.rows as u32, nb: self.nb as u32,
+            by_rows: layout == BlockLayout::RowMajor, source: &self.source, given: Read::at(from),
+            diag: &whole.diag, off, narrow: Write::at(reduced.as_ref().map_or(0, |r| r.off.ptr())),
             bad: self.bad.part(0..1),
-        });
+        } };
         let launch = self.entries.take_blocks.launch(self.grid(given.len()), THREADS).record(&arguments);
         // SAFETY: `source` has a block of the caller for every block of the matrix, whose arrays were made for it.
         unsafe { launch.enqueue(&self.stream)? };

@@ -22,6 +22,7 @@ use super::{BlockPattern, ShapeError, check_len, check_nb};
 use crate::gpu::{GpuError, Storage, Vectors};
 use arguments::{PanelRows, Residual, SlicedIndex, SlicedRows, Terms};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Launch, Read, Share, Stream, Watch};
+use chromaflow_device::kernel_arguments;
 use chunks::Cut;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -243,13 +244,9 @@ impl BlockMatrixCuda {
         let index = DeviceBuffer::<u32>::uninitialized(stream, blocks)?;
         let source = self.tile.convert_source(self.nb, self.storage, self.storage.assembled());
         let kernel = stream.gpu().module(&source)?.kernel("sliced_index")?;
-        let arguments = SlicedIndex {
-            chunks: (&chunks).into(),
-            perm: (&perm).into(),
-            row_ptr: (&self.row_ptr).into(),
-            col_idx: (&self.index).into(),
-            index: (&index).into(),
-        };
+        let arguments = kernel_arguments! { SlicedIndex {
+            chunks: &chunks, perm: &perm, row_ptr: &self.row_ptr, col_idx: &self.index, index: &index,
+        } };
         // SAFETY: `index` has a word for every slot of every row of every chunk.
         unsafe { kernel.launch(cut.chunks.len(), 128).record(&arguments).enqueue(stream)? };
         (self.chunks, self.chunk_count, self.in_order) = (chunks, cut.chunks.len(), cut.in_order);
@@ -309,18 +306,11 @@ impl BlockMatrixCuda {
     /// The terms of a sweep or a product: those that say where the blocks lie, and whether to do nothing; the rest is to be set.
     pub(crate) fn terms(&self, stop: u64) -> Terms {
         let (unscale, unscale_stride) = self.unscale_arg();
-        Terms {
-            values: Read::at(self.values.ptr()),
-            index: (&self.index).into(),
-            dinv: Read::NONE,
-            b: Read::NONE,
-            x: Watch::NONE,
-            x_out: Share::NONE,
-            unscale: Read::at(unscale),
-            unscale_stride,
-            omega: 1.0,
+        kernel_arguments! { Terms {
+            values: Read::at(self.values.ptr()), index: &self.index, dinv: Read::NONE, b: Read::NONE,
+            x: Watch::NONE, x_out: Share::NONE, unscale: Read::at(unscale), unscale_stride, omega: 1.0,
             stop: Watch::at(stop),
-        }
+        } }
     }
 
     /// y = A x.

@@ -5,6 +5,7 @@ use super::arguments::{Conversion, ToPanel, ToSliced};
 use super::{BlockMatrixCuda, Chunk};
 use crate::gpu::{DeviceJacobian, DeviceOff, GpuError, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, Read, Write};
+use chromaflow_device::kernel_arguments;
 use std::sync::Arc;
 
 /// Where an assembly on the device may put its blocks itself, so that no conversion is needed: the format of sliced.cu, without
@@ -117,14 +118,11 @@ impl BlockMatrixCuda {
             let name = if self.tile.is_sliced() { "to_sliced" } else { "to_panel" };
             self.converts.insert(from, module.kernel(name)?);
         }
-        let conversion = Conversion {
-            row_ptr: (&self.row_ptr).into(),
-            given: Read::at(jac.off.ptr()),
-            kept: self.part_of.as_ref().map(|(_, kept)| kept).into(),
-            scale: Read::at(scale),
-            scale_stride: 0,
+        let conversion = kernel_arguments! { Conversion {
+            row_ptr: &self.row_ptr, given: Read::at(jac.off.ptr()),
+            kept: self.part_of.as_ref().map(|(_, kept)| kept), scale: Read::at(scale), scale_stride: 0_u32,
             values: Write::at(self.values.ptr()),
-        };
+        } };
         let launch = if self.tile.is_sliced() {
             let (chunks, perm) = ((&self.chunks).into(), self.perm.as_ref().into());
             let launch = self.converts[&from].launch(self.chunk_count, self.tile.chunk() * self.nb);

@@ -9,6 +9,7 @@ use super::engine::{GpuEngine, Plan, c_type};
 use crate::tridiag::{Real, Shape};
 use bytemuck::Pod;
 use chromaflow_device::cuda::{CudaError, DeviceBuffer, KernelSource, Module, Record, Share, Stream, Watch};
+use chromaflow_device::kernel_arguments;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -188,21 +189,12 @@ impl<S: Real + Pod, T: Real + Pod> Level<S, T> {
         [w, v, g]: [u64; 3],
         kept: [u64; 2],
     ) -> Result<(), CudaError> {
-        let arguments = Join {
-            given,
-            rhs: Watch::at(rhs),
-            wp: Watch::at(w),
-            vp: Watch::at(v),
-            gp: Watch::at(g),
-            np: Share::at(kept[0]),
-            kp: Share::at(kept[1]),
-            ra: Share::at(next.lower.ptr()),
-            rb: Share::at(next.diag.ptr()),
-            rc: Share::at(next.upper.ptr()),
-            rf: Share::at(next.rhs.ptr()),
-            lengths: self.lengths(),
-            periodic: i32::from(self.periodic),
-        };
+        let arguments = kernel_arguments! { Join {
+            given, rhs: Watch::at(rhs), wp: Watch::at(w), vp: Watch::at(v), gp: Watch::at(g),
+            np: Share::at(kept[0]), kp: Share::at(kept[1]), ra: Share::at(next.lower.ptr()),
+            rb: Share::at(next.diag.ptr()), rc: Share::at(next.upper.ptr()), rf: Share::at(next.rhs.ptr()),
+            lengths: self.lengths(), periodic: i32::from(self.periodic),
+        } };
         self.enqueue(stream, "join", self.shape.systems * self.chunks, &arguments)
     }
 
@@ -215,17 +207,10 @@ impl<S: Real + Pod, T: Real + Pod> Level<S, T> {
         columns: usize,
         bad: &DeviceBuffer<i32>,
     ) -> Result<(), CudaError> {
-        let arguments = Spread {
-            wp: Watch::at(w),
-            vp: Watch::at(v),
-            gp: Watch::at(g),
-            y: Watch::at(next.y.ptr()),
-            x: Share::at(x),
-            lengths: self.lengths(),
-            periodic: i32::from(self.periodic),
-            columns: columns as i32,
-            bad: bad.into(),
-        };
+        let arguments = kernel_arguments! { Spread {
+            wp: Watch::at(w), vp: Watch::at(v), gp: Watch::at(g), y: Watch::at(next.y.ptr()), x: Share::at(x),
+            lengths: self.lengths(), periodic: i32::from(self.periodic), columns: columns as i32, bad,
+        } };
         self.enqueue(stream, "spread", self.shape.systems * self.shape.rows * columns, &arguments)
     }
 
@@ -301,18 +286,10 @@ impl<S: Real + Pod, T: Real + Pod> Level<S, T> {
         let [cp, mp, np] = [&self.c, &self.m, &self.n].map(|array| Watch::at(array.ptr()));
         let (rhs_of, gp, lengths, width) = (Watch::at(rhs), Share::at(g), self.lengths(), columns as i32);
         let Some(next) = &self.next else {
-            let arguments = KeptLine {
-                rhs: rhs_of,
-                cp,
-                mp,
-                np,
-                gp,
-                x: Share::at(x),
-                rows: lengths.rows,
-                systems: lengths.systems,
-                columns: width,
-                bad: bad.into(),
-            };
+            let arguments = kernel_arguments! { KeptLine {
+                rhs: rhs_of, cp, mp, np, gp, x: Share::at(x), rows: lengths.rows, systems: lengths.systems,
+                columns: width, bad,
+            } };
             return self.enqueue(stream, "kept_line", systems * columns, &arguments);
         };
         let groups = systems * self.chunks * columns;

@@ -7,7 +7,7 @@ pub(super) mod tests;
 
 use super::super::StructuredSystem;
 use super::super::newton::{GridNewton, GridRows, Place};
-use super::arguments::{Assemble, PutUpdate, SetBeside, Slopes, TakeBase, Weigh};
+use super::arguments::{Assemble, NewtonKernels, PutUpdate, SetBeside, Slopes, TakeBase, Weigh};
 use super::setup::face_numbers;
 use super::turbulence::Rows;
 use super::{Method, StructuredCuda, kernel};
@@ -24,7 +24,7 @@ use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
 use chromaflow::gpu::{GpuError, Storage, Vectors};
 use chromaflow::krylov::KrylovCuda;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, KernelSource, Stream, Write};
-use chromaflow_device::{kernel_arguments, kernel_entries};
+use chromaflow_device::enqueue;
 
 /// Rows that a thread block assembles (`ROWS` of newton.cu), and the sides of a cell.
 const ROWS: usize = 32;
@@ -41,12 +41,8 @@ const AT_HAND: &str = "only steps take it, and give it back";
 /// The kernels of newton.cu, for blocks assembled as `storage`; viscous flow has the same matrix with all terms as with some.
 pub(super) fn source([_, viscous]: [u32; 2], storage: Storage) -> KernelSource {
     kernel("structured_newton", include_str!("newton.cu"), [0, viscous.min(1)])
-        .records::<(TakeBase, SetBeside, Slopes, Weigh, PutUpdate, Assemble)>()
+        .records::<NewtonKernels>()
         .define("STORED", storage.assembled().bytes())
-}
-
-kernel_entries! {
-    struct Kernels { take_base, set_beside, slopes, weigh, put_update, assemble }
 }
 
 /// Where the rows of the matrix lie on the grid, and what is beyond their sides.
@@ -114,7 +110,7 @@ impl Table {
     /// Residuals of the flow over V/dt, or back.
     fn weigh(
         &self,
-        kernels: &Kernels,
+        kernels: &NewtonKernels,
         flow: &StructuredCuda,
         back: bool,
         from: &DeviceSlice<'_, f64>,
@@ -123,13 +119,10 @@ impl Table {
         assert!(from.len() == N * self.rows && to.len() == from.len());
         // SAFETY: a row of five values for each cell.
         Ok(unsafe {
-            flow.grid
-                .launch(&kernels.weigh)
-                .record(&kernel_arguments! { Weigh {
-                    over: flow.grid.chunk_records(), row_of: &self.row_of, tau: &flow.tau,
-                    back: u32::from(back), from, to,
-                } })
-                .enqueue(&flow.stream)
+            enqueue! { flow.grid.launch(&kernels.weigh), &flow.stream, Weigh {
+                over: flow.grid.chunk_records(), row_of: &self.row_of, tau: &flow.tau, back: u32::from(back),
+                from, to,
+            } }
         }?)
     }
 }
@@ -157,7 +150,7 @@ fn link(
 /// What Newton-Krylov steps need besides what all steps do.
 pub(super) struct NewtonCuda {
     options: NewtonKrylov,
-    kernels: Kernels,
+    kernels: NewtonKernels,
     table: Table,
     pub(super) linear: LinearCuda,
     krylov: KrylovCuda,
@@ -198,7 +191,7 @@ impl NewtonCuda {
         let all = n + beside.as_ref().map_or(0, BesideCuda::len);
         Ok(Self {
             options: *options,
-            kernels: Kernels::of(&stream.gpu().module(&source)?)?,
+            kernels: NewtonKernels::of(&stream.gpu().module(&source)?)?,
             table: Table::new(stream, solver, rows, offsets)?,
             linear,
             krylov: KrylovCuda::new(stream)?,
@@ -220,15 +213,13 @@ impl NewtonCuda {
         let launch = self.kernels.assemble.launch(blocks(t.rows, ROWS), SIDES * ROWS);
         // SAFETY: rows lie at cells, which have neighbors or ghosts on all sides; positions are those of their rows' blocks.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { Assemble {
-                    rows: t.rows as u32, total: flow.total(), blocks: flow.grid.records(), places: &t.places,
-                    row_ptr: &t.row_ptr, links: &t.links, turns: optional(&t.turns), matrices: &t.matrices,
-                    faces: flow.face_count() as u64, jacobians: &flow.jacobians, w: &flow.w, area: &flow.area,
-                    volume: &flow.volume, eddies: flow.eddy_viscosity(), tau: &flow.tau, shift,
-                    setup: &flow.setup, off: Write::at(off), diag: &jacobian.diag,
-                } })
-                .enqueue(&flow.stream)
+            enqueue! { launch, &flow.stream, Assemble {
+                rows: t.rows as u32, total: flow.total(), blocks: flow.grid.records(), places: &t.places,
+                row_ptr: &t.row_ptr, links: &t.links, turns: optional(&t.turns), matrices: &t.matrices,
+                faces: flow.face_count() as u64, jacobians: &flow.jacobians, w: &flow.w, area: &flow.area,
+                volume: &flow.volume, eddies: flow.eddy_viscosity(), tau: &flow.tau, shift,
+                setup: &flow.setup, off: Write::at(off), diag: &jacobian.diag,
+            } }
         }?)
     }
 
@@ -268,13 +259,10 @@ impl NewtonCuda {
     fn put_update(&self, flow: &StructuredCuda, x: &DeviceBuffer<f64>) -> Result<(), GpuError> {
         // SAFETY: a row for each cell.
         Ok(unsafe {
-            flow.grid
-                .launch(&self.kernels.put_update)
-                .record(&kernel_arguments! { PutUpdate {
-                    over: flow.grid.chunk_records(), total: flow.total(), row_of: &self.table.row_of, x,
-                    r: &flow.r,
-                } })
-                .enqueue(&flow.stream)
+            enqueue! { flow.grid.launch(&self.kernels.put_update), &flow.stream, PutUpdate {
+                over: flow.grid.chunk_records(), total: flow.total(), row_of: &self.table.row_of, x,
+                r: &flow.r,
+            } }
         }?)
     }
 
@@ -303,13 +291,10 @@ impl NewtonCuda {
     ) -> Result<(), GpuError> {
         // SAFETY: a row for each cell.
         Ok(unsafe {
-            flow.grid
-                .launch(&self.kernels.take_base)
-                .record(&kernel_arguments! { TakeBase {
-                    over: flow.grid.chunk_records(), total: flow.total(), row_of: &self.table.row_of,
-                    w: &flow.w, r: &flow.r, setup: &flow.setup, base, q,
-                } })
-                .enqueue(&flow.stream)
+            enqueue! { flow.grid.launch(&self.kernels.take_base), &flow.stream, TakeBase {
+                over: flow.grid.chunk_records(), total: flow.total(), row_of: &self.table.row_of, w: &flow.w,
+                r: &flow.r, setup: &flow.setup, base, q,
+            } }
         }?)
     }
 
@@ -369,7 +354,7 @@ impl NewtonCuda {
 
 /// The step's system, its state in `other` of the flow, states beside it in `w`; unknowns of a model follow the flow's.
 pub(super) struct GridStep<'a> {
-    kernels: &'a Kernels,
+    kernels: &'a NewtonKernels,
     table: &'a Table,
     linear: &'a mut LinearCuda,
     vectors: &'a Vectors,
@@ -411,13 +396,10 @@ impl NewtonStepCuda for GridStep<'_> {
         let (total, row_of) = (flow.total(), &table.row_of);
         // SAFETY: a row for each cell; five values a row.
         unsafe {
-            flow.grid
-                .launch(&kernels.set_beside)
-                .record(&kernel_arguments! { SetBeside {
-                    over: flow.grid.chunk_records(), total, row_of, from: &flow.other, h, v,
-                    setup: &flow.setup, w: &flow.w,
-                } })
-                .enqueue(&flow.stream)?;
+            enqueue! { flow.grid.launch(&kernels.set_beside), &flow.stream, SetBeside {
+                over: flow.grid.chunk_records(), total, row_of, from: &flow.other, h, v, setup: &flow.setup,
+                w: &flow.w,
+            } }?;
         }
         let (rows, own, rest) = (table.rows(), v.part(0..n), v.part(n..all));
         match beside {
@@ -434,13 +416,10 @@ impl NewtonStepCuda for GridStep<'_> {
         }
         // SAFETY: as above.
         unsafe {
-            flow.grid
-                .launch(&kernels.slopes)
-                .record(&kernel_arguments! { Slopes {
-                    over: flow.grid.chunk_records(), total, row_of, r: &flow.r, base: *base, tau: &flow.tau, v,
-                    inverse: 1.0 / h, y: &*y,
-                } })
-                .enqueue(&flow.stream)?;
+            enqueue! { flow.grid.launch(&kernels.slopes), &flow.stream, Slopes {
+                over: flow.grid.chunk_records(), total, row_of, r: &flow.r, base: *base, tau: &flow.tau, v,
+                inverse: 1.0 / h, y: &*y,
+            } }?;
         }
         let Some(beside) = beside else { return Ok(()) };
         let vectors = (&rest, &y.part(n..all));

@@ -5,8 +5,8 @@ use super::super::super::StructuredSystem;
 use super::super::setup::columns;
 use super::super::{StructuredCuda, tables};
 use super::arguments::{
-    AssembleRows, Derivative, Field, FillValues, FindTerms, FindTermsAlong, Gather, GhostsAlong,
-    KOmegaResidual, MirrorEddies, Norms, Scatter, StatesAlong, Update, ValuesAlong,
+    Derivative, Field, FindTerms, FindTermsAlong, GhostsAlong, KOmegaResidual, Kernels, MirrorEddies,
+    OfKOmega, StatesAlong, ValuesAlong,
 };
 use super::{EddiesCuda, Model, earlier};
 use crate::equations::perfect_gas::N;
@@ -17,7 +17,7 @@ use crate::turbulence::cells::MOST;
 use crate::turbulence::k_omega::KOmegaVariant;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{CudaError, DeviceBuffer, DeviceSlice, KernelSource, Module, Read, Stream};
-use chromaflow_device::{kernel_arguments, kernel_entries};
+use chromaflow_device::enqueue;
 use std::sync::Arc;
 
 /// Numbers of a cell: sources and their derivatives (`SOURCES` of k_omega.cu).
@@ -31,22 +31,16 @@ pub(super) fn kernel_source(variant: KOmegaVariant, stored: usize) -> KernelSour
     let (all, along) = (include_str!("eddies.cu"), include_str!("along.cu"));
     let before = format!("{}\n{ALONG}\n{cells}\n{own}\n{all}", tables());
     source("structured_k_omega", &before, along)
-        .records::<(FillValues, Norms, Update, Gather, Scatter, AssembleRows, FindTerms, FindTermsAlong)>()
-        .records::<(KOmegaResidual, Derivative, StatesAlong, GhostsAlong, ValuesAlong, MirrorEddies)>()
+        .records::<Kernels>()
+        .records::<OfKOmega>()
         .define("NB", MOST)
         .define("VARIANT", variant as i32)
         .define("STORED", stored)
 }
 
-kernel_entries! {
-    struct Kernels {
-        find_terms, find_terms_along, residual, derivative, states_along, ghosts_along, values_along, mirror_eddies,
-    }
-}
-
 /// What k and omega need beside what every model does.
 pub(super) struct KOmegaCuda {
-    kernels: Kernels,
+    kernels: OfKOmega,
     /// `[TERMS, cells]`
     terms: DeviceBuffer<f64>,
     way: Way,
@@ -65,7 +59,7 @@ impl KOmegaCuda {
     pub fn new(stream: &Stream, module: &Arc<Module>, grid: &GridCuda) -> Result<Self, CudaError> {
         let buffer = |components: usize| DeviceBuffer::<f64>::zeroed(stream, components * grid.len());
         Ok(Self {
-            kernels: Kernels::of(module)?,
+            kernels: OfKOmega::of(module)?,
             terms: buffer(TERMS)?,
             way: Way { w: buffer(N)?, values: buffer(MOST)?, diffusing: buffer(MOST)?, terms: buffer(MOST)? },
         })
@@ -91,14 +85,11 @@ impl StructuredCuda {
         let (t, on) = (&self.tables, Field { aux: Read::NONE, ..self.field(e) });
         // SAFETY: arrays of the grid; cells have neighbors or ghosts on all sides.
         unsafe {
-            self.grid
-                .launch(&own.kernels.find_terms)
-                .record(&kernel_arguments! { FindTerms {
-                    over: self.grid.chunk_records(), on, actives: &t.actives,
-                    distance: &e.distance, production: optional(&e.production), eddies: &e.viscosity,
-                    diffusing: &e.aux, terms: &own.terms,
-                } })
-                .enqueue(&self.stream)?;
+            enqueue! { self.grid.launch(&own.kernels.find_terms), &self.stream, FindTerms {
+                over: self.grid.chunk_records(), on, actives: &t.actives, distance: &e.distance,
+                production: optional(&e.production), eddies: &e.viscosity, diffusing: &e.aux,
+                terms: &own.terms,
+            } }?;
         }
         self.exchange.fill_numbers(&self.stream, &mut e.aux, MOST)?;
         // Twice, for ghosts beyond edges.
@@ -106,13 +97,10 @@ impl StructuredCuda {
             for stage in t.stages() {
                 // SAFETY: columns are cells with ghosts above them; no column of a stage reads another's ghosts.
                 unsafe {
-                    stage
-                        .launch(&own.kernels.mirror_eddies)
-                        .record(&kernel_arguments! { MirrorEddies {
-                            count: stage.count, columns: stage.columns, conditions: &t.conditions,
-                            sides: &t.sides, eddies: &e.viscosity,
-                        } })
-                        .enqueue(&self.stream)?;
+                    enqueue! { stage.launch(&own.kernels.mirror_eddies), &self.stream, MirrorEddies {
+                        count: stage.count, columns: stage.columns, conditions: &t.conditions,
+                        sides: &t.sides, eddies: &e.viscosity,
+                    } }?;
                 }
             }
             self.exchange.fill_numbers(&self.stream, &mut e.viscosity, 1)?;
@@ -133,15 +121,12 @@ impl StructuredCuda {
         let [_, last, before] = bdf.map_or([0.0; 3], |bdf| bdf.factors());
         // SAFETY: arrays of the grid; faces have kinds; cells have neighbors or ghosts on all sides.
         Ok(unsafe {
-            self.grid
-                .launch(&own.kernels.residual)
-                .record(&kernel_arguments! { KOmegaResidual {
-                    over: self.grid.chunk_records(), on: self.field(e), actives: &t.actives,
-                    side_ptr: &t.side_ptr, face_of: &t.face_of, kinds: &e.kinds, distance: &e.distance,
-                    terms: &own.terms, last, before, w_last, w_before, values_last, values_before, r: &e.r,
-                    slopes: &e.slopes,
-                } })
-                .enqueue(&self.stream)
+            enqueue! { self.grid.launch(&own.kernels.residual), &self.stream, KOmegaResidual {
+                over: self.grid.chunk_records(), on: self.field(e), actives: &t.actives,
+                side_ptr: &t.side_ptr, face_of: &t.face_of, kinds: &e.kinds, distance: &e.distance,
+                terms: &own.terms, last, before, w_last, w_before, values_last, values_before, r: &e.r,
+                slopes: &e.slopes,
+            } }
         }?)
     }
 
@@ -176,26 +161,20 @@ impl StructuredCuda {
         let (t, stream) = (&self.tables, &self.stream);
         // SAFETY: a row of five values for each cell.
         unsafe {
-            self.grid
-                .launch(&kernels.states_along)
-                .record(&kernel_arguments! { StatesAlong {
-                    over: self.grid.chunk_records(), total: self.total(), row_of, w: &self.other, v,
-                    setup: &self.setup, w_along: &way.w,
-                } })
-                .enqueue(stream)?;
+            enqueue! { self.grid.launch(&kernels.states_along), stream, StatesAlong {
+                over: self.grid.chunk_records(), total: self.total(), row_of, w: &self.other, v,
+                setup: &self.setup, w_along: &way.w,
+            } }?;
         }
         for _ in 0..2 {
             for stage in t.stages() {
                 // SAFETY: columns are cells with two ghosts above them; no column of a stage reads another's ghosts.
                 unsafe {
-                    stage
-                        .launch(&kernels.ghosts_along)
-                        .record(&kernel_arguments! { GhostsAlong {
-                            count: stage.count, columns: stage.columns, middles: stage.middles,
-                            conditions: &t.conditions, sides: &t.sides, on: self.field_at_base(e),
-                            w_along: &way.w,
-                        } })
-                        .enqueue(stream)?;
+                    enqueue! { stage.launch(&kernels.ghosts_along), stream, GhostsAlong {
+                        count: stage.count, columns: stage.columns, middles: stage.middles,
+                        conditions: &t.conditions, sides: &t.sides, on: self.field_at_base(e),
+                        w_along: &way.w,
+                    } }?;
                 }
             }
             self.exchange.fill(stream, &mut way.w, N, FieldLayout::Components)?;
@@ -204,29 +183,23 @@ impl StructuredCuda {
             for stage in t.stages() {
                 // SAFETY: as above.
                 unsafe {
-                    stage
-                        .launch(&kernels.values_along)
-                        .record(&kernel_arguments! { ValuesAlong {
-                            count: stage.count, columns: stage.columns, conditions: &t.conditions,
-                            sides: &t.sides, heights: e.heights.part(stage.range.clone()),
-                            on: self.field_at_base(e), w_along: &way.w, slopes: &way.values,
-                        } })
-                        .enqueue(stream)?;
+                    enqueue! { stage.launch(&kernels.values_along), stream, ValuesAlong {
+                        count: stage.count, columns: stage.columns, conditions: &t.conditions,
+                        sides: &t.sides, heights: e.heights.part(stage.range.clone()),
+                        on: self.field_at_base(e), w_along: &way.w, slopes: &way.values,
+                    } }?;
                 }
             }
             self.exchange.fill_numbers(stream, &mut way.values, MOST)?;
         }
         // SAFETY: arrays of the grid; cells have neighbors or ghosts on all sides.
         unsafe {
-            self.grid
-                .launch(&kernels.find_terms_along)
-                .record(&kernel_arguments! { FindTermsAlong {
-                    over: self.grid.chunk_records(), on: self.field_at_base(e), actives: &t.actives,
-                    distance: &e.distance, production: optional(&e.production), h, w_along: &way.w,
-                    values_along: &way.values, eddies: &e.viscosity, diffusing_along: &way.diffusing,
-                    terms_along: &way.terms,
-                } })
-                .enqueue(stream)?;
+            enqueue! { self.grid.launch(&kernels.find_terms_along), stream, FindTermsAlong {
+                over: self.grid.chunk_records(), on: self.field_at_base(e), actives: &t.actives,
+                distance: &e.distance, production: optional(&e.production), h, w_along: &way.w,
+                values_along: &way.values, eddies: &e.viscosity, diffusing_along: &way.diffusing,
+                terms_along: &way.terms,
+            } }?;
         }
         self.exchange.fill_numbers(stream, &mut e.viscosity, 1)?;
         self.exchange.fill_numbers(stream, &mut way.diffusing, MOST)
@@ -240,15 +213,12 @@ impl StructuredCuda {
         let [_, last, before] = bdf.map_or([0.0; 3], |bdf| bdf.factors());
         // SAFETY: arrays of the grid; faces have kinds; cells have neighbors or ghosts on all sides.
         Ok(unsafe {
-            self.grid
-                .launch(&kernels.derivative)
-                .record(&kernel_arguments! { Derivative {
-                    over: self.grid.chunk_records(), on: self.field_at_base(e), actives: &t.actives,
-                    side_ptr: &t.side_ptr, face_of: &t.face_of, kinds: &e.kinds, distance: &e.distance,
-                    w_along: &way.w, values_along: &way.values, aux_along: &way.diffusing,
-                    terms_along: &way.terms, last, before, w_last, w_before, r: &e.r,
-                } })
-                .enqueue(&self.stream)
+            enqueue! { self.grid.launch(&kernels.derivative), &self.stream, Derivative {
+                over: self.grid.chunk_records(), on: self.field_at_base(e), actives: &t.actives,
+                side_ptr: &t.side_ptr, face_of: &t.face_of, kinds: &e.kinds, distance: &e.distance,
+                w_along: &way.w, values_along: &way.values, aux_along: &way.diffusing,
+                terms_along: &way.terms, last, before, w_last, w_before, r: &e.r,
+            } }
         }?)
     }
 }

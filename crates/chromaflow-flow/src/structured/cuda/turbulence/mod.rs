@@ -24,10 +24,12 @@ use crate::gpu::{Sums, blocks, optional, source};
 use crate::grid::GridCuda;
 use crate::march::{Bdf, FlowError};
 use crate::turbulence::k_omega::KOmegaVariant;
-use arguments::{AssembleRows, Field, FillValues, Gather, Norms, SaResidual, Scatter, Update, Viscosities};
+use arguments::{
+    AssembleRows, Field, FillValues, Gather, Kernels, Norms, OfNut, SaResidual, Scatter, Update, Viscosities,
+};
 use chromaflow::gpu::{DeviceJacobian, GpuError, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read, Stream, Write};
-use chromaflow_device::{kernel_arguments, kernel_entries};
+use chromaflow_device::{enqueue, kernel_arguments};
 use k_omega::{KOmegaCuda, heights, variant_of};
 
 /// The kernels of a model, for matrices of `stored` bytes a value.
@@ -42,7 +44,8 @@ fn of_nut(stored: usize) -> KernelSource {
     let before =
         format!("{}\n{}\n{}", tables(), include_str!("cells.cuh"), include_str!("spalart_allmaras.cu"));
     source("structured_eddies", &before, include_str!("eddies.cu"))
-        .records::<(Viscosities, SaResidual, FillValues, Norms, Update, Gather, Scatter, AssembleRows)>()
+        .records::<OfNut>()
+        .records::<Kernels>()
         .define("NB", 1)
         .define("STORED", stored)
 }
@@ -53,14 +56,6 @@ pub(super) fn kernel_sources() -> Vec<KernelSource> {
     let variants = [KOmegaVariant::Sst, KOmegaVariant::SstVorticity, KOmegaVariant::Wilcox];
     let of_two = variants.map(|variant| k_omega::kernel_source(variant, stored));
     [of_nut(stored)].into_iter().chain(of_two).collect()
-}
-
-kernel_entries! {
-    /// What nut needs beside that.
-    struct OfNut { viscosities, residual }
-}
-kernel_entries! {
-    struct Kernels { fill_values, norms, update, gather, scatter, assemble_rows }
 }
 
 /// A model that the device has, and its state there. Arrays of cells have ghosts as the flow's.
@@ -162,24 +157,19 @@ impl EddiesCuda {
     /// Takes the host's values.
     pub(super) fn upload(&mut self, grid: &GridCuda, host: &StructuredSystem) -> Result<(), GpuError> {
         let nb = self.model.unknowns();
-        let all: Vec<&[f64]> = host.blocks.iter().map(|b| &b.eddies.values[..]).collect();
-        self.values = grid.upload(&all, nb)?;
+        self.values = grid.upload(host.blocks.iter().map(|b| &b.eddies.values), nb)?;
         self.last_good.copy_from(&self.values.slice())?;
         for (n, level) in self.levels.iter_mut().flatten().enumerate() {
-            let all: Vec<&[f64]> = host.blocks.iter().map(|b| &b.eddies.levels[n][..]).collect();
-            *level = grid.upload(&all, nb)?;
+            *level = grid.upload(host.blocks.iter().map(|b| &b.eddies.levels[n]), nb)?;
         }
         Ok(())
     }
 
     /// The way back.
     pub(super) fn download(&self, grid: &GridCuda, host: &mut StructuredSystem) -> Result<(), GpuError> {
-        let mut all: Vec<&mut [f64]> = host.blocks.iter_mut().map(|b| &mut b.eddies.values[..]).collect();
-        grid.download(&self.values, &mut all)?;
+        grid.download(&self.values, host.blocks.iter_mut().map(|b| &mut b.eddies.values))?;
         for (n, level) in self.levels.iter().flatten().enumerate() {
-            let mut all: Vec<&mut [f64]> =
-                host.blocks.iter_mut().map(|b| &mut b.eddies.levels[n][..]).collect();
-            grid.download(level, &mut all)?;
+            grid.download(level, host.blocks.iter_mut().map(|b| &mut b.eddies.levels[n]))?;
         }
         Ok(())
     }
@@ -218,16 +208,10 @@ impl StructuredCuda {
 
     /// What kernels take of the flow and the model.
     fn field(&self, eddies: &EddiesCuda) -> Field {
-        Field {
-            total: self.total(),
-            w: (&self.w).into(),
-            area: (&self.area).into(),
-            volume: (&self.volume).into(),
-            values: (&eddies.values).into(),
-            aux: (&eddies.aux).into(),
-            setup: (&self.setup).into(),
-            model: (&eddies.numbers).into(),
-        }
+        kernel_arguments! { Field {
+            total: self.total(), w: &self.w, area: &self.area, volume: &self.volume, values: &eddies.values,
+            aux: &eddies.aux, setup: &self.setup, model: &eddies.numbers,
+        } }
     }
 
     /// The same with the states where a derivative is taken.
@@ -251,14 +235,11 @@ impl StructuredCuda {
                 let heights = optional(&eddies.heights).map(|heights| heights.part(stage.range.clone()));
                 // SAFETY: columns are cells with two ghosts above them; no column of a stage reads another's ghosts.
                 unsafe {
-                    stage
-                        .launch(&eddies.kernels.fill_values)
-                        .record(&kernel_arguments! { FillValues {
-                            count: stage.count, columns: stage.columns, conditions: &t.conditions,
-                            sides: &t.sides, heights: heights.map_or(Read::NONE, Read::from),
-                            on: self.field(eddies), to: &eddies.values,
-                        } })
-                        .enqueue(&self.stream)?;
+                    enqueue! { stage.launch(&eddies.kernels.fill_values), &self.stream, FillValues {
+                        count: stage.count, columns: stage.columns, conditions: &t.conditions,
+                        sides: &t.sides, heights: heights.map_or(Read::NONE, Read::from),
+                        on: self.field(eddies), to: &eddies.values,
+                    } }?;
                 }
             }
             self.exchange.fill_numbers(&self.stream, &mut eddies.values, nb)?;
@@ -269,15 +250,12 @@ impl StructuredCuda {
             return done;
         }
         let Some(own) = &eddies.of_nut else { return Ok(()) };
-        let launch = own.viscosities.launch(blocks(self.grid.len(), 256), 256);
         let on = Field { aux: Read::NONE, ..self.field(eddies) };
         // SAFETY: arrays of the grid.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { Viscosities {
-                    on, nu: &eddies.aux, eddies: &eddies.viscosity,
-                } })
-                .enqueue(&self.stream)
+            enqueue! { own.viscosities.launch(blocks(self.grid.len(), 256), 256), &self.stream, Viscosities {
+                on, nu: &eddies.aux, eddies: &eddies.viscosity,
+            } }
         }?)
     }
 
@@ -292,31 +270,25 @@ impl StructuredCuda {
         let [_, last, before] = bdf.map_or([0.0; 3], |bdf| bdf.factors());
         // SAFETY: arrays of the grid; faces have kinds; cells have neighbors or ghosts on all sides.
         Ok(unsafe {
-            self.grid
-                .launch(&own.residual)
-                .record(&kernel_arguments! { SaResidual {
-                    over: self.grid.chunk_records(), on: self.field(e), actives: &t.actives,
-                    side_ptr: &t.side_ptr, face_of: &t.face_of, kinds: &e.kinds, distance: &e.distance,
-                    production: optional(&e.production), last, before, values_last, values_before, r: &e.r,
-                    slopes: &e.slopes,
-                } })
-                .enqueue(&self.stream)
+            enqueue! { self.grid.launch(&own.residual), &self.stream, SaResidual {
+                over: self.grid.chunk_records(), on: self.field(e), actives: &t.actives,
+                side_ptr: &t.side_ptr, face_of: &t.face_of, kinds: &e.kinds, distance: &e.distance,
+                production: optional(&e.production), last, before, values_last, values_before, r: &e.r,
+                slopes: &e.slopes,
+            } }
         }?)
     }
 
     /// Norms of the model's residual, for the host.
     pub(super) fn eddies_norms(&mut self) -> Result<(), GpuError> {
         let Some(mut e) = self.eddies.take() else { return Ok(()) };
-        let launch = e.kernels.norms.launch(e.sums.norm_blocks(), 256);
         // SAFETY: arrays of the grid; partial sums of each unknown a thread block.
         let enqueued = unsafe {
-            launch
-                .record(&kernel_arguments! { Norms {
-                    over: self.grid.chunk_records(), chunk_count: (self.grid.chunks().len() / 2) as u32,
-                    on: self.field(&e), r: &e.r, partials: &e.sums.norms,
-                    first_bad: self.count(Count::BadResidual),
-                } })
-                .enqueue(&self.stream)
+            enqueue! { e.kernels.norms.launch(e.sums.norm_blocks(), 256), &self.stream, Norms {
+                over: self.grid.chunk_records(), chunk_count: (self.grid.chunks().len() / 2) as u32,
+                on: self.field(&e), r: &e.r, partials: &e.sums.norms,
+                first_bad: self.count(Count::BadResidual),
+            } }
         };
         let added = e.sums.add_up(&self.stream, &self.over_cells.add_parts);
         self.eddies = Some(e);
@@ -331,14 +303,11 @@ impl StructuredCuda {
         let Some(e) = &self.eddies else { return Ok(()) };
         // SAFETY: arrays of the grid.
         Ok(unsafe {
-            self.grid
-                .launch(&e.kernels.update)
-                .record(&kernel_arguments! { Update {
-                    over: self.grid.chunk_records(), total: self.total(), model: &e.numbers, r: &e.r,
-                    values: &e.values, limited: self.count(Count::LimitedBeside),
-                    first_bad: self.count(Count::BadState),
-                } })
-                .enqueue(&self.stream)
+            enqueue! { self.grid.launch(&e.kernels.update), &self.stream, Update {
+                over: self.grid.chunk_records(), total: self.total(), model: &e.numbers, r: &e.r,
+                values: &e.values, limited: self.count(Count::LimitedBeside),
+                first_bad: self.count(Count::BadState),
+            } }
         }?)
     }
 }
@@ -362,12 +331,9 @@ impl EddiesCuda {
     ) -> Result<(), GpuError> {
         // SAFETY: a row for each cell.
         Ok(unsafe {
-            flow.grid
-                .launch(&self.kernels.gather)
-                .record(&kernel_arguments! { Gather {
-                    over: flow.grid.chunk_records(), total: flow.total(), row_of: rows.row_of, from, to,
-                } })
-                .enqueue(&flow.stream)
+            enqueue! { flow.grid.launch(&self.kernels.gather), &flow.stream, Gather {
+                over: flow.grid.chunk_records(), total: flow.total(), row_of: rows.row_of, from, to,
+            } }
         }?)
     }
 
@@ -381,12 +347,9 @@ impl EddiesCuda {
     ) -> Result<(), GpuError> {
         // SAFETY: a row for each cell.
         Ok(unsafe {
-            flow.grid
-                .launch(&self.kernels.scatter)
-                .record(&kernel_arguments! { Scatter {
-                    over: flow.grid.chunk_records(), total: flow.total(), row_of: rows.row_of, from, to,
-                } })
-                .enqueue(&flow.stream)
+            enqueue! { flow.grid.launch(&self.kernels.scatter), &flow.stream, Scatter {
+                over: flow.grid.chunk_records(), total: flow.total(), row_of: rows.row_of, from, to,
+            } }
         }?)
     }
 
@@ -404,14 +367,12 @@ impl EddiesCuda {
         let off = jacobian.off.assembled()?;
         // SAFETY: rows lie at cells, which have neighbors or ghosts on all sides; positions are those of their rows' blocks.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { AssembleRows {
-                    rows: count as u32, blocks: flow.grid.records(), actives: &flow.tables.actives,
-                    places: rows.places, row_ptr: rows.row_ptr, links: rows.links, kinds: &self.kinds,
-                    on: flow.field(self), slopes: &self.slopes,
-                    cfl: cfl * self.model.cfl_ratio, pseudo_time, off: Write::at(off), diag: &jacobian.diag,
-                } })
-                .enqueue(&flow.stream)
+            enqueue! { launch, &flow.stream, AssembleRows {
+                rows: count as u32, blocks: flow.grid.records(), actives: &flow.tables.actives,
+                places: rows.places, row_ptr: rows.row_ptr, links: rows.links, kinds: &self.kinds,
+                on: flow.field(self), slopes: &self.slopes, cfl: cfl * self.model.cfl_ratio, pseudo_time,
+                off: Write::at(off), diag: &jacobian.diag,
+            } }
         }?)
     }
 }

@@ -2,13 +2,13 @@
 //! Coarse grids on the device. Twin: lax_wendroff/multigrid.rs.
 
 use super::super::multigrid::Level;
-use super::arguments::{FinerChanges, Inject, Interpolate};
+use super::arguments::{CoarseKernels, FinerChanges, Inject, Interpolate, Kernels};
 use super::tables::{Parts, Tables};
-use super::{KEPT, Kernels, Work};
+use super::{KEPT, Work, kernel_source};
 use crate::equations::perfect_gas::N;
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Kernel, Read, Stream, Watch};
-use chromaflow_device::kernel_arguments;
+use chromaflow_device::cuda::{DeviceBuffer, Read, Stream, Watch};
+use chromaflow_device::{enqueue, kernel_arguments};
 
 /// Changes of a finer grid's nodes: `now`, less `before` where it is given.
 pub(super) struct Finer<'a> {
@@ -21,12 +21,10 @@ impl Finer<'_> {
     /// As `cell_changes` takes them.
     pub(super) fn arguments(&self) -> FinerChanges {
         let nodes = &self.tables.nodes;
-        FinerChanges {
-            now: self.now.into(),
-            before: self.before.into(),
-            finer_total: nodes.len() as u64,
-            finer_blocks: nodes.records().into(),
-        }
+        kernel_arguments! { FinerChanges {
+            now: self.now, before: self.before, finer_total: nodes.len() as u64,
+            finer_blocks: nodes.records(),
+        } }
     }
 
     /// Those of no finer grid.
@@ -38,8 +36,7 @@ impl Finer<'_> {
 pub(super) struct CoarseLevel {
     tables: Tables,
     kernels: Kernels,
-    inject: Kernel,
-    interpolate: Kernel,
+    own: CoarseKernels,
     /// Fine cells along a side of a coarse one, three a block.
     factors: DeviceBuffer<u32>,
     q: DeviceBuffer<f64>,
@@ -58,14 +55,13 @@ impl CoarseLevel {
             shared_nodes: &level.shared_nodes,
         };
         let tables = Tables::new(stream, &parts)?;
-        let (kernels, [_, nodes, _]) = Kernels::new(stream, false, true)?;
+        let module = stream.gpu().module(&kernel_source(false, true))?;
         let factors: Vec<u32> = level.factors.iter().flatten().map(|&f| f as u32).collect();
         let (len, faces) = (tables.nodes.len(), tables.face_count());
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         Ok(Self {
-            kernels,
-            inject: nodes.kernel("inject")?,
-            interpolate: nodes.kernel("interpolate")?,
+            kernels: Kernels::of(&module)?,
+            own: CoarseKernels::of(&module)?,
             factors: stream.upload(&factors)?,
             q: buffer(N * len)?,
             kept: buffer(KEPT * len)?,
@@ -91,15 +87,12 @@ impl CoarseLevel {
         state: &DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
         let (total, finest_total) = (self.tables.nodes.len() as u64, finest.nodes.len() as u64);
-        let launch = self.tables.nodes.launch(&self.inject);
         // SAFETY: a coarse node times its block's factors is a fine one.
         unsafe {
-            launch
-                .record(&kernel_arguments! { Inject {
-                    over: self.tables.nodes.chunk_records(), total, finest: finest.nodes.records(),
-                    finest_total, factors: &self.factors, from: state, q: &self.q,
-                } })
-                .enqueue(stream)?;
+            enqueue! { self.tables.nodes.launch(&self.own.inject), stream, Inject {
+                over: self.tables.nodes.chunk_records(), total, finest: finest.nodes.records(), finest_total,
+                factors: &self.factors, from: state, q: &self.q,
+            } }?;
         }
         let work = Work {
             stream,
@@ -115,16 +108,13 @@ impl CoarseLevel {
         work.cells(courant, 0.0, Some(finer))?;
         work.nodes(&self.change)?;
         work.close_boundary(&self.change)?;
-        let launch = finest.nodes.launch(&self.interpolate);
         // SAFETY: fine nodes lie between coarse ones of the same block.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { Interpolate {
-                    finest: finest.nodes.records(), chunks: finest.nodes.chunks(), finest_total,
-                    blocks: self.tables.nodes.records(), total, factors: &self.factors,
-                    change: &self.change, setup, q: state,
-                } })
-                .enqueue(stream)
+            enqueue! { finest.nodes.launch(&self.own.interpolate), stream, Interpolate {
+                finest: finest.nodes.records(), chunks: finest.nodes.chunks(), finest_total,
+                blocks: self.tables.nodes.records(), total, factors: &self.factors, change: &self.change,
+                setup, q: state,
+            } }
         }?)
     }
 }

@@ -21,72 +21,36 @@ use super::boundary::NodePatch;
 use super::{LaxWendroffSolver, LaxWendroffSystem};
 use crate::config::Time;
 use crate::equations::perfect_gas::N;
-use crate::gpu::{AddParts, Clock, MARKS, Sums, blocks, source};
+use crate::gpu::{Clock, MARKS, Sums, blocks, source};
 use crate::grid::{CHUNK, Reduction};
 use crate::march::forces::Walls;
 use crate::march::{Advanced, Device, FlowError, Measured, Moment, Part, PartTime, System, Times};
-use crate::structured::cuda::arguments::WallForces;
 use crate::structured::cuda::setup::gas_record;
 use crate::structured::cuda::{PARTS, add_up, tables as headers};
 use arguments::{
-    BoundaryFluxes, CellChanges, CellSteps, CloseBoundary, FillGhosts, Inject, Interpolate, JoinCopies,
-    NodeChanges, Rates,
+    BoundaryFluxes, CellChanges, CellSteps, CloseBoundary, CoarseKernels, FillGhosts, FineKernels,
+    JoinCopies, Kernels, NodeChanges, Rates,
 };
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, Gpu, Kernel, KernelSource, Pinned, Stream};
-use chromaflow_device::kernel_arguments;
+use chromaflow_device::cuda::{DeviceBuffer, Gpu, KernelSource, Pinned, Stream};
+use chromaflow_device::enqueue;
 use level::{CoarseLevel, Finer};
 use tables::{Parts, Tables};
 
 /// Values that are kept of a cell (kept of lax_wendroff.cuh).
 const KEPT: usize = super::cells::KEPT;
 
-/// Cells, nodes, boundary.
-fn sources(viscous: bool, coarse: bool) -> [KernelSource; 3] {
+fn kernel_source(viscous: bool, coarse: bool) -> KernelSource {
     let shared = format!("{}\n#line 1 \"lax_wendroff.cuh\"\n{}", headers(), include_str!("lax_wendroff.cuh"));
-    [
-        source("lax_wendroff_cells", &shared, include_str!("cells.cu")).records::<(CellChanges, CellSteps)>(),
-        source("lax_wendroff_nodes", &shared, include_str!("nodes.cu")).records::<(
-            FillGhosts,
-            NodeChanges,
-            JoinCopies,
-            Inject,
-            Interpolate,
-            Rates,
-            AddParts,
-        )>(),
-        source("lax_wendroff_boundary", &shared, include_str!("boundary.cu")).records::<(
-            BoundaryFluxes,
-            CloseBoundary,
-            WallForces,
-        )>(),
-    ]
-    .map(|source| {
-        source.define("VISCOUS", u32::from(viscous)).define("COARSE", u32::from(coarse)).define("QUICK", 1)
-    })
+    let text = [include_str!("cells.cu"), include_str!("nodes.cu"), include_str!("boundary.cu")].join("\n");
+    let source = source("lax_wendroff", &shared, &text).records::<Kernels>().records::<FineKernels>();
+    let source = source.records::<CoarseKernels>().define("QUICK", 1);
+    source.define("VISCOUS", u32::from(viscous)).define("COARSE", u32::from(coarse))
 }
 
 /// Every combination.
 pub(crate) fn kernel_sources() -> Vec<KernelSource> {
-    [(false, false), (true, false), (false, true)].into_iter().flat_map(|(v, c)| sources(v, c)).collect()
-}
-
-/// What both fine and coarse grids need.
-struct Kernels {
-    cell_changes: Kernel,
-    node_changes: Kernel,
-    join_copies: Kernel,
-    close_boundary: Kernel,
-}
-
-/// Those of the fine grid alone.
-struct FineKernels {
-    cell_steps: Kernel,
-    fill_ghosts: Kernel,
-    rates: Kernel,
-    add_parts: Kernel,
-    boundary_fluxes: Kernel,
-    wall_forces: Kernel,
+    [(false, false), (true, false), (false, true)].map(|(v, c)| kernel_source(v, c)).into()
 }
 
 /// The state of a solver on a GPU and all that a step needs.
@@ -131,22 +95,6 @@ impl LaxWendroffSolver {
     }
 }
 
-impl Kernels {
-    fn new(stream: &Stream, viscous: bool, coarse: bool) -> Result<(Self, Modules), GpuError> {
-        let [cells, nodes, boundary] = sources(viscous, coarse).map(|source| stream.gpu().module(&source));
-        let (cells, nodes, boundary) = (cells?, nodes?, boundary?);
-        let kernels = Self {
-            cell_changes: cells.kernel("cell_changes")?,
-            node_changes: nodes.kernel("node_changes")?,
-            join_copies: nodes.kernel("join_copies")?,
-            close_boundary: boundary.kernel("close_boundary")?,
-        };
-        Ok((kernels, [cells, nodes, boundary]))
-    }
-}
-
-type Modules = [std::sync::Arc<chromaflow_device::cuda::Module>; 3];
-
 /// What kernels that both kinds of grids have work on.
 struct Work<'a> {
     stream: &'a Stream,
@@ -169,49 +117,40 @@ impl Work<'_> {
     /// Changes and second-order terms of cells; on coarse grids those of `finer`.
     fn cells(&self, courant: f64, given: f64, finer: Option<&Finer<'_>>) -> Result<(), GpuError> {
         let t = self.tables;
-        let launch = t.nodes.launch(&self.kernels.cell_changes);
         // SAFETY: arrays of the nodes' layout; cells have their lowest node's place, faces numbers below `face_count`.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { CellChanges {
-                    over: t.nodes.chunk_records(), total: self.total(), actives: &t.actives,
-                    side_ptr: &t.side_ptr, face_of: &t.face_of, faces: t.face_count() as u64,
-                    boundary_fluxes: self.fluxes, q: self.q, area: &t.area, volume: &t.volume,
-                    setup: self.setup, courant, given, finer: finer.map_or(Finer::NONE, Finer::arguments),
-                    kept: self.kept, dropped: self.dropped,
-                } })
-                .enqueue(self.stream)
+            enqueue! { t.nodes.launch(&self.kernels.cell_changes), self.stream, CellChanges {
+                over: t.nodes.chunk_records(), total: self.total(), actives: &t.actives,
+                side_ptr: &t.side_ptr, face_of: &t.face_of, faces: t.face_count() as u64,
+                boundary_fluxes: self.fluxes, q: self.q, area: &t.area, volume: &t.volume, setup: self.setup,
+                courant, given, finer: finer.map_or(Finer::NONE, Finer::arguments), kept: self.kept,
+                dropped: self.dropped,
+            } }
         }?)
     }
 
     /// What nodes get, into `next`: states, or changes on coarse grids.
     fn nodes(&self, next: &DeviceBuffer<f64>) -> Result<(), GpuError> {
         let t = self.tables;
-        let launch = t.nodes.launch(&self.kernels.node_changes);
         // SAFETY: arrays of the nodes' layout; the cells around a node and two nodes along each line are cells, nodes or ghosts.
         unsafe {
-            launch
-                .record(&kernel_arguments! { NodeChanges {
-                    over: t.nodes.chunk_records(), total: self.total(), actives: &t.actives,
-                    side_ptr: &t.side_ptr, face_of: &t.face_of, faces: t.face_count() as u64,
-                    dropped: self.dropped, kept: self.kept, node_volume: &t.node_volume, q: self.q,
-                    setup: self.setup, next, steps: self.steps,
-                } })
-                .enqueue(self.stream)?;
+            enqueue! { t.nodes.launch(&self.kernels.node_changes), self.stream, NodeChanges {
+                over: t.nodes.chunk_records(), total: self.total(), actives: &t.actives,
+                side_ptr: &t.side_ptr, face_of: &t.face_of, faces: t.face_count() as u64,
+                dropped: self.dropped, kept: self.kept, node_volume: &t.node_volume, q: self.q,
+                setup: self.setup, next, steps: self.steps,
+            } }?;
         }
         let count = t.shared_ptr.len() - 1;
         if count == 0 {
             return Ok(());
         }
-        let launch = self.kernels.join_copies.launch(blocks(count, 128), 128);
         // SAFETY: each copy of a node belongs to one thread.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { JoinCopies {
-                    count: count as u32, total: self.total(), ptr: &t.shared_ptr, copies: &t.shared,
-                    node_volume: &t.node_volume, q: self.q, setup: self.setup, next, steps: self.steps,
-                } })
-                .enqueue(self.stream)
+            enqueue! { self.kernels.join_copies.launch(blocks(count, 128), 128), self.stream, JoinCopies {
+                count: count as u32, total: self.total(), ptr: &t.shared_ptr, copies: &t.shared,
+                node_volume: &t.node_volume, q: self.q, setup: self.setup, next, steps: self.steps,
+            } }
         }?)
     }
 
@@ -225,13 +164,11 @@ impl Work<'_> {
         let launch = self.kernels.close_boundary.launch(blocks(count, 128), 128);
         // SAFETY: a thread reads and writes the copies of its node alone.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { CloseBoundary {
-                    count: count as u32, total: self.total(), ptr: &t.point_ptr, patch_of: &t.point_patch,
-                    areas: &t.point_area, places: &t.point_at, copy_ptr: &t.copy_ptr, copies: &t.copies,
-                    conditions: &t.conditions, setup: self.setup, q: self.q, to: next,
-                } })
-                .enqueue(self.stream)
+            enqueue! { launch, self.stream, CloseBoundary {
+                count: count as u32, total: self.total(), ptr: &t.point_ptr, patch_of: &t.point_patch,
+                areas: &t.point_area, places: &t.point_at, copy_ptr: &t.copy_ptr, copies: &t.copies,
+                conditions: &t.conditions, setup: self.setup, q: self.q, to: next,
+            } }
         }?)
     }
 }
@@ -246,16 +183,7 @@ impl LaxWendroffCuda {
             shared_nodes: &solver.shared_nodes,
         };
         let tables = Tables::new(stream, &parts)?;
-        let viscous = solver.transport.is_some();
-        let (kernels, [cells, nodes, boundary]) = Kernels::new(stream, viscous, false)?;
-        let fine = FineKernels {
-            cell_steps: cells.kernel("cell_steps")?,
-            fill_ghosts: nodes.kernel("fill_ghosts")?,
-            rates: nodes.kernel("rates")?,
-            add_parts: nodes.kernel("add_parts")?,
-            boundary_fluxes: boundary.kernel("boundary_fluxes")?,
-            wall_forces: boundary.kernel("wall_forces")?,
-        };
+        let module = stream.gpu().module(&kernel_source(solver.transport.is_some(), false))?;
         let levels = solver.levels.iter().map(|level| CoarseLevel::new(stream, level));
         let levels = levels.collect::<Result<Vec<_>, _>>()?;
         let mut setup = gas_record(solver.gas, solver.transport);
@@ -292,8 +220,8 @@ impl LaxWendroffCuda {
             clock: Clock::new(stream.gpu(), MARKS)?,
             stream: stream.clone(),
             tables,
-            kernels,
-            fine,
+            kernels: Kernels::of(&module)?,
+            fine: FineKernels::of(&module)?,
         })
     }
 
@@ -321,14 +249,11 @@ impl LaxWendroffCuda {
         if count == 0 {
             return Ok(());
         }
-        let launch = self.fine.fill_ghosts.launch(blocks(count, 128), 128);
         // SAFETY: ghosts differ, and what they are made of are no ghosts.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { FillGhosts {
-                    count: count as u32, total: self.total(), ghosts: &t.ghosts, q: &self.q,
-                } })
-                .enqueue(&self.stream)
+            enqueue! { self.fine.fill_ghosts.launch(blocks(count, 128), 128), &self.stream, FillGhosts {
+                count: count as u32, total: self.total(), ghosts: &t.ghosts, q: &self.q,
+            } }
         }?)
     }
 
@@ -340,14 +265,12 @@ impl LaxWendroffCuda {
         let launch = self.fine.boundary_fluxes.launch(blocks(faces, 128), 128);
         // SAFETY: faces name cells, patches and blocks; results have five and six numbers a face.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { BoundaryFluxes {
-                    count: faces as u32, blocks: t.nodes.records(), total: self.total(), faces: &t.faces,
-                    conditions: &t.conditions, sides: &t.sides, q: &self.q, area: &t.area,
-                    volume: &t.volume, setup: &self.setup, free_pressure: self.walls.scale.pressure,
-                    fluxes: &self.fluxes, loads: &self.loads,
-                } })
-                .enqueue(&self.stream)
+            enqueue! { launch, &self.stream, BoundaryFluxes {
+                count: faces as u32, blocks: t.nodes.records(), total: self.total(), faces: &t.faces,
+                conditions: &t.conditions, sides: &t.sides, q: &self.q, area: &t.area, volume: &t.volume,
+                setup: &self.setup, free_pressure: self.walls.scale.pressure, fluxes: &self.fluxes,
+                loads: &self.loads,
+            } }
         }?)
     }
 
@@ -355,15 +278,12 @@ impl LaxWendroffCuda {
     fn smallest_step(&mut self, courant: f64) -> Result<f64, GpuError> {
         let t = &mut self.tables;
         let Some([_, local]) = &self.unsteady else { return Ok(f64::MAX) };
-        let launch = t.nodes.launch(&self.fine.cell_steps);
         // SAFETY: arrays of the nodes' layout.
         unsafe {
-            launch
-                .record(&kernel_arguments! { CellSteps {
-                    over: t.nodes.chunk_records(), total: t.nodes.len() as u64, actives: &t.actives,
-                    q: &self.q, area: &t.area, volume: &t.volume, setup: &self.setup, courant, steps: local,
-                } })
-                .enqueue(&self.stream)?;
+            enqueue! { t.nodes.launch(&self.fine.cell_steps), &self.stream, CellSteps {
+                over: t.nodes.chunk_records(), total: t.nodes.len() as u64, actives: &t.actives, q: &self.q,
+                area: &t.area, volume: &t.volume, setup: &self.setup, courant, steps: local,
+            } }?;
         }
         t.nodes.reduce(local, 0, Reduction::Min)
     }
@@ -397,16 +317,13 @@ impl LaxWendroffCuda {
     /// Sums of squared rates and the first bad node, against the state `before` the step.
     fn rates(&self, before: &DeviceBuffer<f64>) -> Result<(), GpuError> {
         let (t, chunks) = (&self.tables, self.tables.nodes.chunks().len() / 2);
-        let launch = self.fine.rates.launch(self.sums.norm_blocks(), CHUNK);
         // SAFETY: arrays of the nodes' layout; five partial sums a thread block.
         Ok(unsafe {
-            launch
-                .record(&kernel_arguments! { Rates {
-                    over: t.nodes.chunk_records(), chunk_count: chunks as u32, total: self.total(),
-                    q: &self.next, before, steps: &self.steps, own_volume: &t.own_volume,
-                    partials: &self.sums.norms, first_bad: &self.first_bad,
-                } })
-                .enqueue(&self.stream)
+            enqueue! { self.fine.rates.launch(self.sums.norm_blocks(), CHUNK), &self.stream, Rates {
+                over: t.nodes.chunk_records(), chunk_count: chunks as u32, total: self.total(), q: &self.next,
+                before, steps: &self.steps, own_volume: &t.own_volume, partials: &self.sums.norms,
+                first_bad: &self.first_bad,
+            } }
         }?)
     }
 }
@@ -478,19 +395,17 @@ impl System for LaxWendroffCuda {
 
 impl Device<LaxWendroffSystem> for LaxWendroffCuda {
     fn upload(&mut self, host: &LaxWendroffSystem) -> Result<(), FlowError> {
-        let states: Vec<&[f64]> = host.blocks.iter().map(|b| &b.q[..6 * b.nodes.len()]).collect();
-        self.q = self.tables.nodes.upload(&states, 6)?;
+        let states = host.blocks.iter().map(|b| &b.q[..6 * b.nodes.len()]);
+        self.q = self.tables.nodes.upload(states, 6)?;
         Ok(self.next.copy_from(&self.q.slice())?)
     }
 
     fn download(&self, host: &mut LaxWendroffSystem) -> Result<(), FlowError> {
-        let mut states: Vec<&mut [f64]> = (host.blocks.iter_mut())
-            .map(|b| {
-                let len = 6 * b.nodes.len();
-                &mut b.q[..len]
-            })
-            .collect();
-        Ok(self.tables.nodes.download(&self.q, &mut states)?)
+        let states = host.blocks.iter_mut().map(|b| {
+            let len = 6 * b.nodes.len();
+            &mut b.q[..len]
+        });
+        Ok(self.tables.nodes.download(&self.q, states)?)
     }
 
     fn bytes(&self) -> usize {

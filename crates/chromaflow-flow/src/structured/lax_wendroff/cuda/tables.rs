@@ -4,8 +4,9 @@ use super::super::block::NodeBlock;
 use super::super::boundary::{NodePatch, Point};
 use super::super::shared_nodes::SharedNodes;
 use crate::bc::Condition;
-use crate::gpu::upload_conditions;
+use crate::gpu::upload_structs;
 use crate::grid::{Cells, Grid, GridCuda, Side};
+use crate::structured::cuda::setup::numbers_on_sides;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
 use std::collections::BTreeMap;
@@ -61,10 +62,7 @@ impl Tables {
         let spread = |b: &NodeBlock, values: &[f64], components: usize| -> Vec<f64> {
             (0..components).flat_map(|c| to_nodes(b, &values[c * b.cells.len()..])).collect()
         };
-        let area: Vec<Vec<f64>> =
-            blocks.iter().map(|b| spread(b, &b.metrics.area.as_flattened().concat(), 9)).collect();
-        let volume: Vec<Vec<f64>> = blocks.iter().map(|b| spread(b, &b.metrics.volume, 1)).collect();
-        let own: Vec<Vec<f64>> = blocks.iter().map(|b| inside(b, &b.own_volume)).collect();
+        let area = blocks.iter().map(|b| spread(b, &b.metrics.area.as_flattened().concat(), 9));
         let mut whole: Vec<Vec<f64>> = blocks.iter().map(|b| inside(b, &b.volume)).collect();
         let (mut shared_ptr, mut shared) = (vec![0], Vec::new());
         for copies in &from.shared_nodes.shared {
@@ -76,7 +74,9 @@ impl Tables {
             shared_ptr.push(shared.len() as u32);
         }
         let faces = faces(from, &offsets);
-        let (side_ptr, face_of) = face_numbers(from, &faces.cells);
+        let cells: Vec<Cells> = blocks.iter().map(|b| b.cells).collect();
+        let on_sides = faces.cells.iter().map(|&(p, cell)| (from.patches[p].window, cell));
+        let (side_ptr, face_of) = numbers_on_sides(&cells, on_sides);
         let points = conditions(from, &offsets);
         let conditions: Vec<Condition<f64>> = from.patches.iter().map(|p| p.condition).collect();
         let sides: Vec<u32> = (from.patches.iter())
@@ -84,14 +84,14 @@ impl Tables {
             .collect();
         Ok(Self {
             actives: stream.upload(&blocks.iter().map(axes).collect::<Vec<u32>>())?,
-            area: nodes.upload(&area, 9)?,
-            volume: nodes.upload(&volume, 1)?,
+            area: nodes.upload(area, 9)?,
+            volume: nodes.upload(blocks.iter().map(|b| spread(b, &b.metrics.volume, 1)), 1)?,
             node_volume: nodes.upload(&whole, 1)?,
-            own_volume: nodes.upload(&own, 1)?,
+            own_volume: nodes.upload(blocks.iter().map(|b| inside(b, &b.own_volume)), 1)?,
             ghosts: stream.upload(&ghosts(from, &offsets))?,
             shared_ptr: stream.upload(&shared_ptr)?,
             shared: stream.upload(&shared)?,
-            conditions: upload_conditions(stream, &conditions)?,
+            conditions: upload_structs(stream, &conditions)?,
             sides: stream.upload(&sides)?,
             faces: stream.upload(&faces.records)?,
             middles: stream.upload(&faces.middles)?,
@@ -161,26 +161,6 @@ fn faces(from: &Parts<'_>, offsets: &[usize]) -> Faces {
         }
     }
     Faces { records, middles: middles.concat(), cells }
-}
-
-/// Where each side of each block begins in the second array, which has the faces' numbers.
-fn face_numbers(from: &Parts<'_>, faces: &[(usize, [usize; 3])]) -> (Vec<u32>, Vec<u32>) {
-    let (mut ptr, mut numbers) = (Vec::new(), Vec::new());
-    for block in from.blocks {
-        for side in Side::ALL {
-            let [u, v] = side.tangential();
-            ptr.push(numbers.len() as u32);
-            numbers.resize(numbers.len() + block.cells.count[u] * block.cells.count[v], u32::MAX);
-        }
-    }
-    for (n, &(p, cell)) in faces.iter().enumerate() {
-        let window = from.patches[p].window;
-        let Side { axis, high } = window.side;
-        let [u, v] = window.side.tangential();
-        let start = ptr[6 * window.block + 2 * axis + usize::from(high)] as usize;
-        numbers[start + cell[u] + from.blocks[window.block].cells.count[u] * cell[v]] = n as u32;
-    }
-    (ptr, numbers)
 }
 
 struct Conditions {

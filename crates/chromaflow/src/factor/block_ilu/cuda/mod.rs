@@ -21,6 +21,7 @@ use crate::gpu::{DeviceJacobian, GpuError, Storage};
 use crate::order::LevelSchedule;
 use crate::sparse::{BlockPattern, ShapeError, check_len, index};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Share, Stream, Write};
+use chromaflow_device::kernel_arguments;
 use std::sync::Arc;
 
 const TEXT: &str = include_str!("ilu.cu");
@@ -332,37 +333,18 @@ impl DeviceBlockIlu {
             None => [Read::NONE, (&*a.row_ptr).into(), (&*a.col_idx).into()],
             Some(filled) => filled.each_ref().map(Read::from),
         };
-        let poison = Poison {
-            upper_values: (self.columns[1].len() * q) as u64,
-            diag_values: self.inverse.len() as u64,
-            upper: Write::at(upper),
-            inverse: (&self.inverse).into(),
-        };
-        let factorize = Factorize {
-            rows: n as u32,
-            tickets: (&self.tickets).into(),
-            order: (&self.order[0]).into(),
-            a_ptr: (&*a.row_ptr).into(),
-            places,
-            row_ptr,
-            col_idx,
-            off: Read::at(a.off.ptr()),
-            unscale: Read::at(unscale),
-            unscale_stride: stride,
-            diag: (&a.diag).into(),
-            lower_at: (&self.first[0]).into(),
-            upper_at: (&self.upper_at).into(),
-            update_ptr: (&self.update_ptr).into(),
-            updates: Read::at(self.updates.ptr()),
-            lower: Write::at(lower),
-            upper: Share::at(upper),
-            inverse: (&self.inverse).into(),
-            shift: self.options.shift,
-            guard: i32::from(self.options.pivot_guard),
-            findings: (&self.findings).into(),
-            room: self.room as u32,
-            most_updates: self.most_updates as u32,
-        };
+        let poison = kernel_arguments! { Poison {
+            upper_values: (self.columns[1].len() * q) as u64, diag_values: self.inverse.len() as u64,
+            upper: Write::at(upper), inverse: &self.inverse,
+        } };
+        let factorize = kernel_arguments! { Factorize {
+            rows: n as u32, tickets: &self.tickets, order: &self.order[0], a_ptr: &*a.row_ptr, places,
+            row_ptr, col_idx, off: Read::at(a.off.ptr()), unscale: Read::at(unscale), unscale_stride: stride,
+            diag: &a.diag, lower_at: &self.first[0], upper_at: &self.upper_at, update_ptr: &self.update_ptr,
+            updates: Read::at(self.updates.ptr()), lower: Write::at(lower), upper: Share::at(upper),
+            inverse: &self.inverse, shift: self.options.shift, guard: i32::from(self.options.pivot_guard),
+            findings: &self.findings, room: self.room as u32, most_updates: self.most_updates as u32,
+        } };
         // SAFETY: all arrays were made for this pattern and block size, which `a` has too; a row waits only for rows of
         // earlier tickets, which warps that run already hold; the last thread block returns the tickets.
         unsafe {
@@ -403,30 +385,17 @@ impl DeviceBlockIlu {
         let Shape { rows, .. } = self.shape;
         let blocks = n.div_ceil(rows);
         let [lower, upper] = self.addresses();
-        let (rows_of_all, tickets) = (n as u32, (&self.tickets).into());
+        let (rows_of_all, tickets) = (n as u32, &self.tickets);
         let index = |of: &[DeviceBuffer<u32>; 2], side: usize| Read::from(&of[side]);
-        let forward = Forward {
-            rows: rows_of_all,
-            tickets,
-            order: index(&self.order, 0),
-            first: index(&self.first, 0),
-            columns: index(&self.columns, 0),
-            lower: Read::at(lower),
-            b: b.into(),
-            y: (&self.y).into(),
-            x: (&*x).into(),
-        };
-        let backward = Backward {
-            rows: rows_of_all,
-            tickets,
-            order: index(&self.order, 1),
-            first: index(&self.first, 1),
-            columns: index(&self.columns, 1),
-            upper: Read::at(upper),
-            inverse: (&self.inverse).into(),
-            y: (&self.y).into(),
-            x: (&*x).into(),
-        };
+        let forward = kernel_arguments! { Forward {
+            rows: rows_of_all, tickets, order: index(&self.order, 0), first: index(&self.first, 0),
+            columns: index(&self.columns, 0), lower: Read::at(lower), b, y: &self.y, x: &*x,
+        } };
+        let backward = kernel_arguments! { Backward {
+            rows: rows_of_all, tickets, order: index(&self.order, 1), first: index(&self.first, 1),
+            columns: index(&self.columns, 1), upper: Read::at(upper), inverse: &self.inverse, y: &self.y,
+            x: &*x,
+        } };
         // SAFETY: as in `factor`; vectors have the lengths checked above.
         unsafe {
             self.forward.launch(blocks, 32 * rows).record(&forward).enqueue(&self.stream)?;

@@ -378,18 +378,10 @@ impl Pencils {
         debug_assert_eq!(findings.len(), FINDINGS);
         let (cut, (kernel, here)) = (&self.factor, &self.factor_kernel);
         let poison = kernel_arguments!(PoisonTiles { table: &cut.table, inverse });
-        let arguments = kernel_arguments!(FactorTiles {
-            tiles: cut.tiles as u32,
-            table: &cut.table,
-            tickets: &cut.tickets,
-            lower: &a.lower,
-            diag: &a.diag,
-            upper: &a.upper,
-            inverse,
-            shift: options.shift,
-            guard: options.pivot_guard,
-            findings,
-        });
+        let arguments = kernel_arguments! { FactorTiles {
+            tiles: cut.tiles as u32, table: &cut.table, tickets: &cut.tickets, lower: &a.lower, diag: &a.diag,
+            upper: &a.upper, inverse, shift: options.shift, guard: options.pivot_guard, findings,
+        } };
         let launch = kernel.launch(self.blocks(cut, *here), cut.pencil.threads(self.nb));
         // SAFETY: `a` and `inverse` were checked to hold all cells, and tiles name cells within them; the kernel waits only
         // for tiles of earlier tickets, which thread blocks that run already hold.
@@ -412,16 +404,10 @@ impl Pencils {
         let cut = &self.passes;
         let passes = [(&self.forward_kernel, b.into()), (&self.backward_kernel, Watch::NONE)];
         for (((kernel, here), b), couplings) in passes.into_iter().zip(couplings) {
-            let arguments = kernel_arguments!(PassTiles {
-                tiles: cut.tiles as u32,
-                table: &cut.table,
-                tickets: &cut.tickets,
-                couplings,
-                inverse,
-                b,
-                y: &self.y,
-                x,
-            });
+            let arguments = kernel_arguments! { PassTiles {
+                tiles: cut.tiles as u32, table: &cut.table, tickets: &cut.tickets, couplings, inverse, b,
+                y: &self.y, x,
+            } };
             let launch = kernel.launch(self.blocks(cut, *here), cut.pencil.threads(self.nb));
             let launch = launch.shared(cut.pencil.shared(self.nb)).record(&arguments);
             // SAFETY: as in `factor`; vectors were checked, too.

@@ -20,6 +20,7 @@ use crate::sparse::cuda::{Mode, Tile};
 use crate::sparse::{BlockPattern, check_len, check_nb};
 use arguments::{FactorLines, Line, SolveLines, SolvePassingLines};
 use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream, Write};
+use chromaflow_device::kernel_arguments;
 use layout::{Color, Groups, Parts, without_lines};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -275,18 +276,11 @@ impl LinesCuda {
         };
         let (unscale, unscale_stride) = jac.off.unscale();
         let [e, f] = &self.couplings;
-        let arguments = FactorLines {
-            lines: (&self.lines).into(),
-            count: self.lines.len() as u32,
-            near: (&self.near).into(),
-            diag: (&jac.diag).into(),
-            off: Read::at(jac.off.ptr()),
-            unscale: Read::at(unscale),
-            unscale_stride,
-            b: (&self.points.matrix().diag).into(),
-            e_out: Write::at(e.ptr()),
-            f_out: Write::at(f.ptr()),
-        };
+        let arguments = kernel_arguments! { FactorLines {
+            lines: &self.lines, count: self.lines.len() as u32, near: &self.near, diag: &jac.diag,
+            off: Read::at(jac.off.ptr()), unscale: Read::at(unscale), unscale_stride,
+            b: &self.points.matrix().diag, e_out: Write::at(e.ptr()), f_out: Write::at(f.ptr()),
+        } };
         let warps = self.lines.len().div_ceil(WARP / (3 * nb));
         if warps > 0 {
             let launch = factor.launch(warps.div_ceil(4), 128).record(&arguments);

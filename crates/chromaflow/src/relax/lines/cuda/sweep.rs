@@ -9,6 +9,7 @@ use crate::gpu::{Direct, GpuError, Posts};
 use crate::relax::over_ranks_cuda::{Part, Passing, Recorded, order};
 use crate::relax::{Direction, Guess, RelaxError, SolveOptions, SolveReport};
 use chromaflow_device::cuda::{DeviceBuffer, Read, Share};
+use chromaflow_device::kernel_arguments;
 use std::ops::Range;
 
 impl LinesCuda {
@@ -154,16 +155,10 @@ impl LinesCuda {
         let nb = self.points.matrix().nb();
         let [e, f] = &self.couplings;
         let [x, room] = self.points.iterates();
-        let arguments = SolveLines {
-            lines: (&self.lines).into(),
-            first: lines.start,
-            end: lines.end,
-            e: Read::at(e.ptr()),
-            f: Read::at(f.ptr()),
-            room: Share::at(room),
-            x: Share::at(x),
-            omega,
-        };
+        let arguments = kernel_arguments! { SolveLines {
+            lines: &self.lines, first: lines.start, end: lines.end, e: Read::at(e.ptr()),
+            f: Read::at(f.ptr()), room: Share::at(room), x: Share::at(x), omega,
+        } };
         let launch = self.solve.launch(blocks(&lines, nb), 64);
         let launch = match passes {
             None => launch.record(&arguments),

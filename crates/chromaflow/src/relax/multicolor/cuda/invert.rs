@@ -7,6 +7,7 @@ use crate::relax::FactorReport;
 use crate::sparse::cuda::arguments::Invert;
 use crate::sparse::cuda::{InPlace, Tile, padded, sell_source};
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource};
+use chromaflow_device::kernel_arguments;
 
 const INVERT: &str = include_str!("invert.cu");
 
@@ -104,14 +105,10 @@ impl MulticolorCuda {
         if shared > 0 {
             self.invert.allow_shared(shared)?;
         }
-        let arguments = Invert {
-            count: places as u32,
-            chunks: (&m.chunks).into(),
-            perm: m.perm.as_ref().into(),
-            diag: (&m.diag).into(),
-            dinv: (&self.inverse).into(),
-            report: status.into(),
-        };
+        let arguments = kernel_arguments! { Invert {
+            count: places as u32, chunks: &m.chunks, perm: m.perm.as_ref(), diag: &m.diag,
+            dinv: &self.inverse, report: status,
+        } };
         let launch = self.invert.launch(blocks, threads).shared(shared).record(&arguments);
         // SAFETY: `inverse` has room for the blocks of all chunks or rows, `status` for three words.
         Ok(unsafe { launch.enqueue(&self.stream) }?)
