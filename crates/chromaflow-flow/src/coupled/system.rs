@@ -4,7 +4,7 @@ use super::newton::Units;
 use super::{Coupled, FlowView};
 use crate::config::{Implicit, Time};
 use crate::march::linear::LinearSolver;
-use crate::march::{Advanced, FlowError, Moment, Part, Times};
+use crate::march::{Advanced, FlowError, Moment};
 use crate::parallel;
 use chromaflow::dist::{Links, Share};
 use chromaflow::{Jacobian, OffDiagonal, RowBatches};
@@ -244,21 +244,14 @@ impl CoupledSystem {
     }
 
     /// The implicit part of a step.
-    pub(crate) fn advance(
-        &mut self,
-        flow: &FlowView<'_>,
-        at: &Moment,
-        times: &mut Times,
-    ) -> Result<Advanced, FlowError> {
-        times.timed(Part::Assembly, || self.assemble(flow, at).map(|_| ()))?;
-        times.timed(Part::Conversion, || self.linear.convert(&mut self.jacobian));
-        let solved = times.timed(Part::LinearSolver, || {
-            self.linear.solve(&mut self.jacobian, &self.residual, &mut self.update, false)
-        });
+    pub(crate) fn advance(&mut self, flow: &FlowView<'_>, at: &Moment) -> Result<Advanced, FlowError> {
+        self.assemble(flow, at)?;
+        self.linear.convert(&mut self.jacobian);
+        let solved = self.linear.solve(&mut self.jacobian, &self.residual, &mut self.update, false);
         if let Err(row) = solved {
             return Ok(Advanced { singular: Some(row), ..Advanced::default() });
         }
-        Ok(times.timed(Part::Misc, || self.take_update()))
+        Ok(self.take_update())
     }
 
     /// Of each unknown, see [`Coupled::local_floor`].

@@ -29,13 +29,16 @@ pub enum Part {
     TimeStep,
     /// Ghost cells.
     Exchange,
+    /// Systems beside the flow, as turbulence models: their residuals, matrices and linear systems. A Newton-Krylov step has theirs
+    /// in the flow's.
+    Beside,
     /// Update, norms, forces.
     Misc,
 }
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::LinearSolver,
         Self::Assembly,
         Self::Residual,
@@ -45,6 +48,7 @@ impl Part {
         Self::Correction,
         Self::TimeStep,
         Self::Exchange,
+        Self::Beside,
         Self::Misc,
     ];
 
@@ -60,6 +64,7 @@ impl Part {
             Self::Correction => "BILU CORR",
             Self::TimeStep => "TSD",
             Self::Exchange => "exchange",
+            Self::Beside => "Turb",
             Self::Misc => "Misc",
         }
     }

@@ -7,7 +7,7 @@ use super::k_omega::{
 use super::spalart_allmaras::{SaVariant, SpalartAllmaras, sa_diffusing, sa_source, vorticity};
 use super::testcases::along_a_wall;
 use crate::config::{Boundary, TurbulenceConfig, TurbulenceModel};
-use crate::march::{Moment, Times};
+use crate::march::Moment;
 use crate::mesh::generate::{Cells, box_mesh};
 use crate::real::{Dual, Real};
 use crate::testmesh::mixed_cube;
@@ -153,7 +153,7 @@ fn errors(model: TurbulenceModel, second_order: bool, n: usize) -> Vec<f64> {
         if last < 1e-10 * first {
             break;
         }
-        system.advance(&view, &at, &mut Times::default()).unwrap();
+        system.advance(&view, &at).unwrap();
     }
     assert!(last < 1e-8 * first, "{model:?}, {n}: {last} of {first}");
     let (nb, mut sums, mut count) = (exact.len(), vec![0.0; exact.len()], 0.0);

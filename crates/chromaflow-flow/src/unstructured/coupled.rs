@@ -160,12 +160,11 @@ impl FlowSystem {
             let mut all = Advanced::default();
             for system in coupled {
                 // A Newton-Krylov step of the flow has found the update of what it depends on, too.
-                let step = if newton && system.drives_flow() {
-                    times.timed(Part::Misc, || system.take_update())
-                } else {
-                    system.advance(view, at, times)?
-                };
-                all = all.with(&step);
+                let step = times.timed(Part::Beside, || match newton && system.drives_flow() {
+                    true => Ok(system.take_update()),
+                    false => system.advance(view, at),
+                });
+                all = all.with(&step?);
             }
             Ok(all)
         })

@@ -115,11 +115,14 @@ pub(super) fn may_damp(config: &FlowConfig) -> bool {
 impl System for FlowSystem {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         let mut times = std::mem::take(&mut self.times);
-        let coupled = times.timed(Part::Residual, || {
+        times.timed(Part::Residual, || {
             adapt_outlets(&self.dual, &self.nodes, self.gas, self.over.as_ref(), &mut self.boundaries);
             self.compute_residual(at);
-            self.coupled_residuals(at)
         });
+        let coupled = match self.coupled.is_empty() {
+            true => Vec::new(),
+            false => times.timed(Part::Beside, || self.coupled_residuals(at)),
+        };
         let found =
             times.timed(Part::Misc, || Measured::new(self.squares(), self.forces()).with_coupled(coupled));
         self.times = times;

@@ -2,7 +2,7 @@
 
 use super::FlowCuda;
 use crate::coupled::{CoupledSystemCuda, FlowViewCuda};
-use crate::march::{FlowError, Moment};
+use crate::march::{FlowError, Moment, Part};
 use crate::unstructured::FlowSystem;
 use chromaflow::gpu::{GpuError, ShareCuda};
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
@@ -57,6 +57,20 @@ impl FlowCuda {
         let done = coupled.iter_mut().try_for_each(|system| f(system, &view));
         self.coupled = coupled;
         done
+    }
+
+    /// The same, as a component of the step.
+    pub(super) fn each_timed(
+        &mut self,
+        at: &Moment,
+        f: impl FnMut(&mut CoupledSystemCuda, &FlowViewCuda<'_>) -> Result<(), GpuError>,
+    ) -> Result<(), GpuError> {
+        if self.coupled.is_empty() {
+            return Ok(());
+        }
+        let running = Part::Beside.begin();
+        self.each_coupled(at, f)?;
+        self.clock.done(running, &self.stream)
     }
 
     /// The first row where a system beside the flow went bad.

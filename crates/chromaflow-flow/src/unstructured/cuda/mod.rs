@@ -294,8 +294,8 @@ impl System for FlowCuda {
         let (stream, share) = (&self.stream, self.share.as_deref());
         self.residual_kernels.adapt_outlets(stream, &self.boundary, &self.params, &self.nodes, share)?;
         self.compute_residual(at)?;
-        self.each_coupled(at, |system, view| system.enqueue_residual(view, at))?;
         self.clock.done(running, &self.stream)?;
+        self.each_timed(at, |system, view| system.enqueue_residual(view, at))?;
         let running = Part::Misc.begin();
         self.measure()?;
         self.counts.download_later(&mut self.host_counts)?;
@@ -322,7 +322,8 @@ impl System for FlowCuda {
             let linear = self.linear.as_mut().expect(AT_HAND);
             linear.solve(&self.residual, &mut self.update, at.measure)?
         };
-        self.each_coupled(at, |system, view| {
+        self.clock.done(running, &self.stream)?;
+        self.each_timed(at, |system, view| {
             // A Newton-Krylov step of the flow has found the update of what it depends on, too.
             if newton && system.drives_flow() {
                 system.take_update(view)
@@ -330,7 +331,6 @@ impl System for FlowCuda {
                 system.enqueue_advance(view, at)
             }
         })?;
-        self.clock.done(running, &self.stream)?;
         let running = Part::Misc.begin();
         self.apply_update()?;
         self.exchange_states()?;
