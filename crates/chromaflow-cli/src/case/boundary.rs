@@ -44,6 +44,11 @@ impl BoundarySpec {
         self.word.boundary(&self.values, along)
     }
 
+    /// Whether it is a plane of symmetry.
+    pub fn is_symmetry(&self) -> bool {
+        self.word.name == "symmetry"
+    }
+
     /// The marker that a periodic one is periodic with, where it is given.
     pub fn partner(&self) -> Option<&str> {
         match self.values.get("with") {

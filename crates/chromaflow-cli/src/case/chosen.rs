@@ -1,10 +1,10 @@
 //! How a case of a mesh is solved where it leaves that to the program.
 
-use super::{CaseFile, Equations, MarchSection, MethodName, Mode, PrecondName, SchemeName};
+use super::{BoundarySpec, CaseFile, Equations, MarchSection, MethodName, Mode, PrecondName, SchemeName};
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow_flow::config as flow;
 use chromaflow_flow::mesh::periodic::{is_turned, pairs_of};
-use chromaflow_flow::mesh::{Counts, Kind, Mesh};
+use chromaflow_flow::mesh::{Counts, Kind, Marker, Mesh};
 use chromaflow_flow::stretching::stretching;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,8 @@ const LAYERED: f64 = 20.0;
 /// Levels of fill of the factors that precondition such steps in viscous flow, and on stretched meshes.
 const PLANAR_FILL: u32 = 2;
 const SPATIAL_FILL: u32 = 1;
+/// Faces on planes of symmetry to each cell from which a mesh is a slab or a sector, at most three cells wide: two levels of fill cost little there, too.
+const SLAB: f64 = 2.0 / 3.0;
 /// Sweeps over lines that precondition such steps in viscous flow on stretched hexahedra.
 const LINE_SWEEPS: usize = 4;
 /// Share of hexahedra among the cells from which a mesh is one of them.
@@ -84,7 +86,7 @@ impl CaseFile {
     /// Chooses what is left open until the mesh is there. How stretched it is, where that was asked.
     ///
     /// * A planar mesh that is stretched, and another of cells made for boundary layers, has its Newton-Krylov steps of inviscid flow preconditioned
-    ///   by factors, as those of viscous flow.
+    ///   by factors, as those of viscous flow; with two levels of fill where it is planar, or a [slab](Self::is_slab).
     /// * Stretched hexahedra have those of viscous flow preconditioned by sweeps over lines: a row is coupled along its line and
     ///   with the same layer of its neighbors there. Cut into prisms or tetrahedra it is coupled across the line as strongly. Lines do not see
     ///   across turned sides.
@@ -97,9 +99,18 @@ impl CaseFile {
         };
         let found = decides.then(|| stretching(mesh, threads))?;
         if self.is_stretched(found, mesh.planar.is_some()) {
-            self.take_stretched();
+            self.take_stretched(self.is_slab(mesh));
         }
         Some(found)
+    }
+
+    /// Whether a mesh is a few cells wide between planes of symmetry.
+    pub fn is_slab(&self, mesh: &Mesh) -> bool {
+        let symmetric =
+            |marker: &&Marker| self.boundary.get(&marker.name).is_some_and(BoundarySpec::is_symmetry);
+        let planes = mesh.markers.iter().filter(symmetric);
+        let faces: usize = planes.map(|marker| marker.triangles.len() + marker.quads.len()).sum();
+        mesh.planar.is_none() && faces as f64 >= SLAB * Counts::of(mesh).cells() as f64
     }
 
     /// Whether a mesh of this [`stretching`] is preconditioned as one of layers.
@@ -114,13 +125,15 @@ impl CaseFile {
         of_case.chain(pairs_of(mesh)).any(|pair| is_turned(mesh, &pair))
     }
 
-    /// Preconditions as on a stretched mesh: by lines of hexahedra in viscous flow, by factors in inviscid flow.
-    pub fn take_stretched(&mut self) {
+    /// Preconditions as on a stretched mesh: by lines of hexahedra in viscous flow, by factors in inviscid flow, with the fill of planar meshes on a
+    /// slab.
+    pub fn take_stretched(&mut self, slab: bool) {
         let linear = &mut self.linear;
         if linear.open {
             (linear.precond, linear.precond_sweeps) = (PrecondName::Lines, LINE_SWEEPS);
         } else {
             (linear.method, linear.precond) = (MethodName::Gmres, PrecondName::Ilu0);
+            linear.fill = slab.then_some(PLANAR_FILL);
         }
     }
 

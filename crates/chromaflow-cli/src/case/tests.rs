@@ -273,6 +273,23 @@ fn stretched_meshes_of_inviscid_flow_take_factors() {
     }
 }
 
+/// Slabs and sectors, up to three cells wide between planes of symmetry, as planar meshes; not wider ones, nor between walls.
+#[test]
+fn stretched_slabs_take_the_fill_of_planar_meshes() {
+    use chromaflow_flow::mesh::generate::{Cells, box_mesh};
+    let of = |layers: usize, sides: &str| {
+        let mesh = box_mesh([8, 8, layers], [1.0, 0.01, 1.0], Cells::Hexes, 0.0);
+        let text = format!("[mesh]\nfile = \"w\"\n[boundary]\nzmin = \"{sides}\"\nzmax = \"{sides}\"\n");
+        let (_, case) = Case::of(Source::of_text(Path::new("a.toml"), &text), &[], Backend::Cpu).unwrap();
+        let Case::Unstructured(mut case) = case else { unreachable!("a case of a mesh") };
+        case.choose_on_mesh(&mesh, 1);
+        assert_eq!(case.linear.method, MethodName::Gmres, "{layers} layers are stretched");
+        case.fill(false)
+    };
+    let found = [(1, "symmetry"), (3, "symmetry"), (4, "symmetry"), (1, "slip_wall")];
+    assert_eq!(found.map(|(layers, sides)| of(layers, sides)), [2, 2, 1, 1].map(Fill::Level));
+}
+
 /// Steady viscous flow on stretched hexahedra; not on cubes, on tetrahedra, or where the case says how.
 #[test]
 fn stretched_hexahedra_are_relaxed_along_lines() {

@@ -289,16 +289,18 @@ pub struct Asked {
     pub planar: bool,
     /// Whether it is so stretched that the preconditioner is another one.
     pub stretched: bool,
+    /// Whether it is a few cells wide between planes of symmetry.
+    pub slab: bool,
 }
 
-/// What a set-up asks of a mesh, told by rank 0, which has it and knows whether it is stretched.
+/// What a set-up asks of a mesh, told by rank 0, which has it and knows whether it is stretched and a slab.
 ///
 /// # Errors
 /// Status 3 when another rank has failed.
-pub fn asked(ranks: &Ranks, mesh: Option<(&Mesh, bool)>) -> CliResult<Asked> {
+pub fn asked(ranks: &Ranks, mesh: Option<(&Mesh, bool, bool)>) -> CliResult<Asked> {
     let ranks = &*ranks.ranks;
-    if let Some((mesh, stretched)) = mesh {
-        let mut text = format!("{}\n{stretched}\n", mesh.planar.is_some());
+    if let Some((mesh, stretched, slab)) = mesh {
+        let mut text = format!("{}\n{stretched}\n{slab}\n", mesh.planar.is_some());
         for marker in &mesh.markers {
             let code = marker.code.map_or(String::new(), |code| code.to_string());
             let partner = marker.partner.as_deref().unwrap_or("");
@@ -312,14 +314,14 @@ pub fn asked(ranks: &Ranks, mesh: Option<(&Mesh, bool)>) -> CliResult<Asked> {
         let bytes = ranks.receive_patiently(0, Tag::Collective).map_err(|e| lost(&e))?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let mut lines = text.lines();
-        let [planar, stretched] = std::array::from_fn(|_| lines.next() == Some("true"));
+        let [planar, stretched, slab] = std::array::from_fn(|_| lines.next() == Some("true"));
         let marker = |line: &str| {
             let (code, rest) = line.split_once('\0')?;
             let (partner, name) = rest.split_once('\0')?;
             let partner = (!partner.is_empty()).then(|| partner.to_owned());
             Some(Marker { name: name.to_owned(), code: code.parse().ok(), partner, ..Marker::default() })
         };
-        return Ok(Asked { markers: lines.filter_map(marker).collect(), planar, stretched });
+        return Ok(Asked { markers: lines.filter_map(marker).collect(), planar, stretched, slab });
     }
     Ok(Asked::default())
 }
@@ -330,11 +332,11 @@ pub fn asked(ranks: &Ranks, mesh: Option<(&Mesh, bool)>) -> CliResult<Asked> {
 /// Status 2 for a set-up that cannot be run, status 3 when another rank has failed.
 pub fn follow(source: &Source, case: &CaseFile, ctx: &Context, ranks: Ranks) -> CliResult {
     case.check(source)?;
-    let Asked { markers, planar, stretched } = asked(&ranks, None)?;
+    let Asked { markers, planar, stretched, slab } = asked(&ranks, None)?;
     let known: Vec<_> = markers.iter().map(|m| (m.name.clone(), super::known(m))).collect();
     let mut case = case.clone();
     if stretched {
-        case.take_stretched();
+        case.take_stretched(slab);
     }
     let config = case.config(source, &known, planar)?;
     if let Some(gpu) = ctx.gpu() {

@@ -35,7 +35,8 @@ pub struct Implicit {
     pub cfl: Cfl,
     /// Most first-order steps before the second-order ones, which begin as soon as the residual has fallen by four orders. Steady flow that
     /// takes Newton-Krylov steps and has no turbulence goes back to such steps by itself where its residual has not
-    /// fallen for 100 steps: once, inviscid flow once more with Roe's flux [damped](crate::flux::RoeFix::damped).
+    /// fallen for 100 steps: once, inviscid flow once more with Roe's flux [damped](crate::flux::RoeFix::damped). It ends where the residual has not fallen
+    /// for 200 steps since.
     pub first_order_steps: usize,
     /// Largest relative change of density and pressure of a node in one step, rises of supersonic nodes around bodies
     /// up to five times that; larger updates are scaled down.
@@ -115,8 +116,8 @@ pub struct Cfl {
     pub max: f64,
     /// Growth a step while all goes well.
     pub growth: f64,
-    /// Whether it backs off when residuals grow or updates are cut, and recovers, and halves `max` (not below `start`)
-    /// when residuals stall there; else it is a plain ramp.
+    /// Whether it backs off when residuals grow or updates are cut, and recovers, and halves `max` (not below `start`; to a tenth of Newton-Krylov
+    /// steps, which get it back) when residuals stall there; else it is a plain ramp.
     pub adaptive: bool,
 }
 

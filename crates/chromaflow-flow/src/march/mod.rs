@@ -10,6 +10,7 @@
 //! reject?              a bad state, a linear system not solved StepControl::rejects_update
 //! accept               the next CFL number                     StepControl::accept
 //! go back?             the next step's order in space          FirstOrder::changes
+//! give up?             the run has come to nothing              FirstOrder::gives_up
 //! ```
 //! A [`System`] has its state on the host ([`Host`]) or on a device that computes in its place. The march knows who has the
 //! newest state: what the host changes the device takes before its next step, what the device changes the host gets when
@@ -198,6 +199,9 @@ impl<S: Host> March<S> {
                 self.sync()?;
                 self.host_to_set().start_anew();
             }
+        }
+        if report.outcome.is_none() && self.first_order.gives_up(seen.orders, returns) {
+            report.outcome = Some(Outcome::Stagnated);
         }
         Ok(())
     }

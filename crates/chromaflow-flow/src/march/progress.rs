@@ -215,7 +215,7 @@ impl Progress {
 }
 
 /// Facts of a restart that tell how far a run has come, but nothing of its state.
-const OF_A_RUN: [&str; 16] = [
+const OF_A_RUN: [&str; 17] = [
     "iteration",
     "first_residual",
     "smallest_residual",
@@ -224,6 +224,7 @@ const OF_A_RUN: [&str; 16] = [
     "subiteration",
     "cfl",
     "cfl_ceiling",
+    "cfl_capped",
     "cfl_hold",
     "cfl_solved",
     "last_residual",

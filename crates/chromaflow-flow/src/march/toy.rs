@@ -255,14 +255,15 @@ fn a_start_of_first_order_ends_where_its_residual_has_fallen() {
     assert_eq!(anew.host.cfl[0].len(), 3, "one that is asked for begins anew with the run");
 }
 
-/// A residual that never falls: back to first order as asked for, then from the first state with a flux that damps more, then no more.
+/// A residual that never falls: back to first order as asked for, then from the first state with a flux that damps more, then no more, and the run
+/// says so before its iterations are over.
 #[test]
 fn a_run_that_leads_nowhere_goes_back_twice() {
     let time = Time::Steady(Steady { iterations: 600, orders: 2.0 });
     let mut march = Number::march(1.0, 1.0, time);
     let mut phases = vec![(false, false)];
     let mut anew = Vec::new();
-    march.run(|report| {
+    let outcome = march.run(|report| {
         let phase = (report.first_order, report.damped);
         if phases.last() != Some(&phase) {
             phases.push(phase);
@@ -272,6 +273,7 @@ fn a_run_that_leads_nowhere_goes_back_twice() {
     });
     assert_eq!(phases, [(false, false), (true, false), (false, false), (true, true), (false, true)]);
     assert_eq!((anew, march.host.anew), (vec![102, 152, 253, 303], 1));
+    assert_eq!((outcome, march.iteration()), (Outcome::Stagnated, 503));
 }
 
 #[test]

@@ -104,7 +104,7 @@ pub fn run(
             let (mesh, case) = (&prepared.mesh, &prepared.case);
             let stretched =
                 prepared.stretching.is_some_and(|found| case.is_stretched(found, mesh.planar.is_some()));
-            over_ranks::asked(&ranks, Some((mesh, stretched)))?;
+            over_ranks::asked(&ranks, Some((mesh, stretched, case.is_slab(mesh))))?;
             FlowSolver::over_ranks(Some(&prepared.mesh), config, team, ranks)
         }
     };

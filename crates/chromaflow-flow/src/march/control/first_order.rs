@@ -38,6 +38,9 @@ const FALLEN: f64 = 4.0;
 const MOST: usize = 50;
 /// Steps of second order after which a run goes back, if the residual is as large as it was.
 const STALLED: usize = 100;
+/// Steps of second order without a new smallest residual after which a run that may not go back any more has come to nothing: twice as many as any
+/// run took that converged.
+const GIVEN_UP: usize = 200;
 /// Returns after which a run goes on as it was asked for.
 const AS_ASKED: usize = 1;
 
@@ -69,7 +72,7 @@ impl FirstOrder {
             }
             return over;
         }
-        if self.returns >= returns {
+        if returns == 0 {
             return false;
         }
         if self.least.is_none_or(|least| seen.residual < 0.95 * least) {
@@ -77,11 +80,21 @@ impl FirstOrder {
         } else {
             self.idle += 1;
         }
-        let goes_back = self.idle >= STALLED && seen.orders < FALLEN;
+        let goes_back = self.returns < returns && self.idle >= STALLED && seen.orders < FALLEN;
         if goes_back {
             (self.under_way, self.returns) = (true, self.returns + 1);
         }
         goes_back
+    }
+
+    /// Whether a run that may go back `returns` times has done so and its residual has not fallen for long since, so many orders below the
+    /// first one: on this mesh there is no steady flow to be found. Counts anew from there.
+    pub fn gives_up(&mut self, orders: f64, returns: usize) -> bool {
+        let over = returns > 0 && self.returns >= returns && self.idle >= GIVEN_UP && orders < FALLEN;
+        if over {
+            self.idle = 0;
+        }
+        over
     }
 
     pub fn store(&self, restart: &mut Restart) {
@@ -139,6 +152,8 @@ mod tests {
         assert!((1..MOST).all(|i| !phase.changes(cycle(i), 0, 1)) && phase.changes(cycle(0), 0, 1));
         assert!(!phase.under_way);
         assert!((0..1000).all(|i| !phase.changes(cycle(i), 0, 1)) && !phase.damps(), "once");
+        assert!(!phase.gives_up(0.9, 2) && !phase.gives_up(5.0, 1), "it may go back; it is nearly done");
+        assert!(phase.gives_up(0.9, 1) && !phase.gives_up(0.9, 1), "and anew from there");
         assert!(
             (0..2 * STALLED).any(|i| phase.changes(cycle(i), 0, 2)) && phase.starts_anew(),
             "and once more, with another flux"

@@ -1,6 +1,7 @@
 //! How steps are chosen: the CFL number, the order in space, whether what a flow depends on takes steps of its own.
 
 mod coupling;
+mod cycle;
 mod first_order;
 mod step_control;
 
@@ -10,6 +11,7 @@ pub use step_control::{CourantControl, Rejection, Rejections, StepControl};
 
 use crate::config::Cfl;
 use crate::output::Restart;
+use cycle::Cycle;
 
 /// Watches residuals and updates, and sets the CFL number.
 #[derive(Clone, Debug)]
@@ -25,6 +27,10 @@ pub struct CflControl {
     pub ceiling: f64,
     /// How residuals have gone since the ceiling was set.
     trend: Option<Trend>,
+    /// Whether they come back every other step.
+    cycle: Cycle,
+    /// The smallest residual when the ceiling of Newton-Krylov steps was last set.
+    capped: f64,
     /// What kind of step it controls.
     step: Step,
     /// See [`LIMITED_FRACTION`].
@@ -95,6 +101,9 @@ const LIMITED_FRACTION_WITH_SHARES: f64 = 0.02;
 /// Steps at the largest CFL number without a new smallest residual after which that CFL number is halved: the residual's
 /// second order and the Jacobian's first have run into a cycle, which smaller steps damp.
 const STALLED: usize = 25;
+/// What is left of the largest CFL number of Newton-Krylov steps whose residuals stalled there, or go [to and fro](Cycle); as much of the residual gives
+/// it back.
+const NEWTON_CUT: f64 = 0.1;
 /// The same of factored steps, at whatever CFL number: the error of the factorization grows with its square, and residuals
 /// that do not fall over so many steps go in a cycle or grow slowly. Residuals that fall in the end were seen to turn for 65.
 const STALLED_FACTORED: usize = 100;
@@ -111,6 +120,8 @@ impl CflControl {
             last: None,
             ceiling: config.max,
             trend: None,
+            cycle: Cycle::default(),
+            capped: 0.0,
             step: Step::Whole,
             most_limited: LIMITED_FRACTION,
             solved: 0.0,
@@ -140,6 +151,7 @@ impl CflControl {
     /// After a step from a state of this residual, `limited` of its updates cut (a fraction of the nodes).
     pub fn accept(&mut self, residual: f64, limited: f64) {
         let ratio = self.last.map_or(1.0, |last| residual / last);
+        let swings = self.cycle.sees(residual, self.last);
         self.last = Some(residual);
         self.tighten(residual, ratio);
         match self.doubt(residual, ratio) {
@@ -156,7 +168,7 @@ impl CflControl {
             _ => self.value *= self.config.growth,
         }
         if self.config.adaptive {
-            self.lower_ceiling(residual, ratio > 1.0);
+            self.lower_ceiling(residual, ratio > 1.0, swings);
         }
         self.value = self.value.clamp(self.config.min, self.ceiling);
     }
@@ -192,7 +204,7 @@ impl CflControl {
     pub fn limit(&mut self, largest: f64) {
         self.config.max = largest;
         self.config.min = self.config.min.min(largest);
-        (self.ceiling, self.trend) = (largest, None);
+        (self.ceiling, self.trend, self.capped) = (largest, None, 0.0);
         self.value = self.value.min(largest);
     }
 
@@ -220,7 +232,7 @@ impl CflControl {
         self.config.adaptive && self.value > self.config.min
     }
 
-    fn lower_ceiling(&mut self, residual: f64, rose: bool) {
+    fn lower_ceiling(&mut self, residual: f64, rose: bool, swings: bool) {
         let fresh = Trend { best: residual, steps: 0, rises: 0, largest: self.value };
         let trend = self.trend.get_or_insert(fresh);
         if residual < 0.95 * trend.best {
@@ -234,9 +246,18 @@ impl CflControl {
             Step::Whole | Step::Newton => (STALLED, self.value >= self.ceiling),
             Step::Factored => (STALLED_FACTORED, true),
         };
-        if trend.steps > steps && RISES * trend.rises >= steps && tried {
+        let best = trend.best;
+        let stalls = trend.steps > steps && RISES * trend.rises >= steps && tried;
+        if self.step != Step::Newton && stalls {
             self.ceiling = (0.5 * trend.largest.min(self.ceiling)).max(self.config.start);
             self.trend = None;
+        } else if self.step == Step::Newton && (stalls || swings) {
+            let least = self.config.start.min(self.ceiling);
+            self.ceiling = (NEWTON_CUT * self.value.min(self.ceiling)).max(least);
+            (self.trend, self.cycle, self.capped) = (None, Cycle::default(), best);
+        } else if residual < NEWTON_CUT * self.capped {
+            self.ceiling = (self.ceiling / NEWTON_CUT).min(self.config.max);
+            self.capped = residual;
         }
     }
 
@@ -245,6 +266,9 @@ impl CflControl {
         restart.set("cfl", self.value);
         restart.set("cfl_ceiling", self.ceiling);
         restart.set("cfl_hold", self.hold as f64);
+        if self.capped > 0.0 {
+            restart.set("cfl_capped", self.capped);
+        }
         restart.set("cfl_solved", self.solved);
         if self.least.is_finite() {
             restart.set("least_residual", self.least);
@@ -266,6 +290,7 @@ impl CflControl {
         self.last = restart.positive("last_residual");
         self.hold = restart.positive("cfl_hold").unwrap_or(0.0) as usize;
         self.solved = restart.positive("cfl_solved").unwrap_or(0.0);
+        self.capped = restart.positive("cfl_capped").unwrap_or(0.0);
         self.least = restart.positive("least_residual").unwrap_or(f64::INFINITY);
         self.largest = restart.positive("largest_residual_of_steps").unwrap_or(0.0);
         self.forcing = restart.positive("forcing").unwrap_or(1.0);
@@ -276,6 +301,7 @@ impl CflControl {
     /// The next residual is of another problem: not to be compared with the last one.
     pub fn forget(&mut self) {
         (self.last, self.trend, self.least) = (None, None, f64::INFINITY);
+        self.cycle = Cycle::default();
     }
 
     /// The next step is the first one of another problem: as at the beginning.
@@ -383,6 +409,20 @@ mod tests {
         let mut plain = CflControl::new(cfl);
         (0..9).for_each(|_| plain.accept(1.0, 0.0));
         assert_eq!(plain.forcing, 1.0);
+    }
+
+    #[test]
+    fn newton_steps_that_swing_take_a_tenth_and_get_it_back() {
+        let cfl = Cfl { start: 10.0, min: 1.0, max: 1e6, growth: 10.0, adaptive: true };
+        let mut control = CflControl::new(cfl).of_newton_steps();
+        let mut step = |residual: f64| {
+            control.accept(residual, 0.0);
+            control.ceiling
+        };
+        let swing = |i: i32| 1.0 + 0.5 * (0.5 * f64::from(i)).sin();
+        let shrank = (0..100).find(|&i| step(swing(i)) < 1e6).unwrap();
+        assert!((STALLED as i32..2 * STALLED as i32).contains(&shrank), "{shrank}");
+        assert_eq!([step(0.2), step(0.049), step(0.04)], [1e5, 1e6, 1e6], "a tenth of the smallest so far");
     }
 
     #[test]
