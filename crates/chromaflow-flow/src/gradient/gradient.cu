@@ -2,8 +2,8 @@
 //
 // Eight lanes a row, one for each component of a node record: the differences of all variables and the moments of the
 // neighbors' positions come out of the same three products. Results: [row][16], derivative of variable v along axis d
-// at d * 5 + v, and at 15 the sum of pressure_jump. `mapped`: what is added to the increments of some rows, [..][3], from
-// `mapped_first` of the row on; of none where that is 0.
+// at d * 5 + v, and at 15 the sum of pressure_jump. `mapped`: what is added to the increments of some rows, [..][3],
+// from `mapped_first` of the row on; of none where that is 0.
 
 // Inverse of a symmetric positive definite matrix (xx, xy, xz, yy, yz, zz), zero where it is singular. Scaled to a unit
 // diagonal first, so that flat cells lose no digits.
@@ -77,8 +77,8 @@ least_squares(LeastSquares) {
     }
 }
 
-// The same at nodes on planes of symmetry, over neighbors and their mirror images: `weights` has how many each has. Eight
-// lanes a node, a lane a neighbor. Twin: mirrors.rs.
+// The same at nodes on planes of symmetry, over neighbors and their mirror images: `weights` has how many each has.
+// Eight lanes a node, a lane a neighbor. Twin: mirrors.rs.
 extern "C" __global__ void __launch_bounds__(128)
 mirror_gradients(MirrorGradients) {
     const u32 lane = threadIdx.x % 8, at = (blockIdx.x * 128 + threadIdx.x) / 8;
