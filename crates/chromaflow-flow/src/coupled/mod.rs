@@ -29,7 +29,7 @@ pub use cuda::{
 pub(crate) use cuda::{Driving, Measuring, SubtractUpdate, kernel_sources, sources_of};
 pub use direction::Direction;
 pub use matrix::Carried;
-pub(crate) use newton::Units;
+pub(crate) use newton::{Units, local_weights, unit_over};
 pub use system::{CoupledState, CoupledSystem};
 pub use transport::{
     flux_carried, flux_diffused, flux_entering, gradient_of_positive, rate_of_carried, rate_slope_of_carried,

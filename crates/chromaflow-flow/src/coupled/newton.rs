@@ -24,6 +24,17 @@ impl Units {
     }
 }
 
+/// What a local unknown of this weight and its residual are multiplied by; V/dt is `time`, which ghosts of other ranks do not have.
+pub(crate) fn local_weights(weight: f64, time: f64, by_change: bool) -> [f64; 2] {
+    let time = if time > 0.0 { time } else { 1.0 };
+    [weight, if by_change { weight * time } else { 1.0 }]
+}
+
+/// The unit with which a part of a vector is as large as the whole.
+pub(crate) fn unit_over(part: f64, whole: f64) -> f64 {
+    Some(part / whole).filter(|ratio| ratio.is_normal()).unwrap_or(1.0)
+}
+
 impl CoupledSystem {
     /// Whether unknowns are measured by each node's own values.
     pub(crate) fn has_local(&self) -> bool {
@@ -51,17 +62,13 @@ impl CoupledSystem {
         for row in 0..if self.units.weights.is_empty() { 0 } else { n } {
             for v in 0..nb {
                 let (weight, local) = (self.weight(row, v), self.floors[v].is_some());
-                // Ghosts of other ranks have no V/dt.
-                let time = Some(self.pseudo_time[row]).filter(|time| local && *time > 0.0).unwrap_or(1.0);
-                self.units.weights[row * nb + v] = [weight, if by_change { weight * time } else { 1.0 }];
+                let time = if local { self.pseudo_time[row] } else { 1.0 };
+                self.units.weights[row * nb + v] = local_weights(weight, time, by_change);
             }
         }
         let sums = self.sizes(flow);
         for (unit, sum) in self.units.of.iter_mut().zip(sums) {
-            let over = |square: f64, whole: f64| {
-                Some(square.sqrt() / whole).filter(|ratio| ratio.is_normal()).unwrap_or(1.0)
-            };
-            *unit = [over(sum[0], size), over(sum[1], norm)];
+            *unit = [unit_over(sum[0].sqrt(), size), unit_over(sum[1].sqrt(), norm)];
         }
     }
 

@@ -188,7 +188,7 @@ impl Host for StructuredSystem {
     }
 
     fn starts_apart(&self) -> bool {
-        self.physics.turbulence.is_some_and(|turbulence| turbulence.is_local())
+        self.physics.turbulence.is_some_and(|turbulence| turbulence.is_k_omega())
     }
 
     fn first_bad(&self) -> Option<usize> {

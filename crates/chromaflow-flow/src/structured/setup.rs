@@ -65,7 +65,7 @@ impl StructuredSolver {
     ) -> Result<Self, FlowError> {
         let Start { grid, config, metrics, gas, free, scale, depth, mut part } = start(grid, config, ranks)?;
         let turbulence = GridTurbulence::of(&config)?;
-        if turbulence.is_some_and(|model| model.is_local())
+        if turbulence.is_some_and(|model| model.is_k_omega())
             && part.over.as_ref().and_then(BlockRanks::division).is_some()
         {
             // Their steps apart solve with the matrix of the whole grid.
@@ -235,11 +235,7 @@ pub(super) fn start(
 
 /// The coordinate axis that a two-dimensional grid lacks, and its depth.
 fn plane_of(grid: &Grid) -> Option<(usize, f64)> {
-    let axis = grid.planar_axis()?;
-    // A sector that is one cell wide.
-    if grid.interfaces.iter().any(|i| i.a.side.axis == axis && i.motion.rotation().is_some()) {
-        return None;
-    }
+    let axis = grid.planar_axis().filter(|&axis| grid.blocks.iter().all(|block| is_layer(block, axis)))?;
     // Of the first cell.
     let block = grid.blocks.first()?;
     let first = Block::new([2; 3], |at| block.node(at));
@@ -250,6 +246,28 @@ fn plane_of(grid: &Grid) -> Option<(usize, f64)> {
     other[axis] = 1;
     Some((normal, (block.node(other)[normal] - block.node([0; 3])[normal]).abs()))
 }
+
+/// Whether a block is one layer of cells along an axis, its points those of a plane twice: sectors of one cell are in space.
+fn is_layer(block: &Block, axis: usize) -> bool {
+    let [ni, nj, nk] = block.points;
+    let across = |[i, j, k]: [usize; 3]| {
+        let mut end = [i, j, k];
+        end[axis] = 1;
+        let (a, b) = (block.node([i, j, k]), block.node(end));
+        [b[0] - a[0], b[1] - a[1], b[2] - a[2]]
+    };
+    let first = across([0; 3]);
+    let least = SAME * SAME * first.iter().map(|x| x * x).sum::<f64>();
+    let same = |at: [usize; 3]| {
+        let here = across(at);
+        (0..3).map(|d| (here[d] - first[d]).powi(2)).sum::<f64>() <= least
+    };
+    let mut low = (0..ni * nj * nk).map(|n| [n % ni, n / ni % nj, n / (ni * nj)]).filter(|at| at[axis] == 0);
+    block.points[axis] == 2 && low.all(same)
+}
+
+/// Part of a layer's depth by which it may differ from place to place: what is left of the pressure on its sides.
+const SAME: f64 = 1e-4;
 
 fn block_of(grid: &Grid, number: usize, metrics: Metrics, free: State, unsteady: bool) -> BlockState {
     let cells: Cells = metrics.cells;
@@ -281,7 +299,7 @@ fn block_of(grid: &Grid, number: usize, metrics: Metrics, free: State, unsteady:
         cells,
         open: metrics.area.clone(),
         metrics,
-        active: [0, 1, 2].map(|d| cells.count[d] > 1 || neighbor(d)),
+        active: [0, 1, 2].map(|d| neighbor(d) || !is_layer(&grid.blocks[number], d)),
         closed: [0, 1, 2].map(closes),
         last_good: w.clone(),
         levels: if unsteady { [w.clone(), w.clone()] } else { [Vec::new(), Vec::new()] },

@@ -69,20 +69,24 @@ impl GridTurbulence {
         self.names().len()
     }
 
-    /// Whether unknowns span orders of magnitude over the grid: residuals are then measured by each cell's own values, derivatives along directions are exact, and
-    /// runs begin with steps apart.
-    pub fn is_local(&self) -> bool {
+    /// Whether the unknowns are k and omega: derivatives along directions are then exact, and runs begin with steps apart.
+    pub fn is_k_omega(&self) -> bool {
         matches!(self.model, Model::KOmega(_))
     }
 
-    /// What the residual of an unknown is divided by in norms, `value` its own.
+    /// Of each unknown the size below which it counts for nothing, see [`Coupled::local_floor`](crate::coupled::Coupled::local_floor).
+    pub fn floors(&self) -> [f64; MOST] {
+        [self.inflow[0], 0.0]
+    }
+
+    /// What an unknown and its residual are measured by in a cell, `value` its own there.
     pub fn weight(&self, v: usize, value: f64) -> f64 {
-        if self.is_local() { value.abs() + [self.inflow[0], 0.0][v] } else { 1.0 }
+        value.abs() + self.floors()[v]
     }
 
     /// Whether a value is in its range.
     pub fn is_good(&self, v: usize, value: f64) -> bool {
-        value.is_finite() && (!self.is_local() || if v == 0 { value >= 0.0 } else { value > 0.0 })
+        value.is_finite() && (!self.is_k_omega() || if v == 0 { value >= 0.0 } else { value > 0.0 })
     }
 
     /// A value less its update: of models without negative values a part of it at least.

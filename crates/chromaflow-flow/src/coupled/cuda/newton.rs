@@ -1,6 +1,7 @@
 #![allow(unsafe_code)]
 //! A system that the flow depends on, in a Newton-Krylov step of both. Twin: ../system.rs.
 
+use super::super::unit_over;
 use super::arguments::{
     AddPseudoTime, HeldSlopes, Measure as MeasureArguments, Measured, NewtonKernels, SetBeside, Slopes,
 };
@@ -110,9 +111,6 @@ impl Driving {
         share: Option<&ShareCuda>,
         sums: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError> {
-        let unit = |square: f64, whole: f64| {
-            Some(square.sqrt() / whole).filter(|ratio| ratio.is_normal()).unwrap_or(1.0)
-        };
         let mut units = Vec::new();
         for v in 0..self.nb {
             // SAFETY: vectors have nb values a row.
@@ -132,7 +130,9 @@ impl Driving {
             if let Some(share) = share {
                 share.sum(&mut squares);
             }
-            units.extend([unit(squares[0], size), unit(squares[1], norm), f64::from(u8::from(by_change))]);
+            let [value, residual] = squares.map(f64::sqrt);
+            let by_change = f64::from(u8::from(by_change));
+            units.extend([unit_over(value, size), unit_over(residual, norm), by_change]);
         }
         Ok(self.units.upload(&units)?)
     }

@@ -86,7 +86,7 @@ fn differences(solver: &mut Solver, direction: &[f64], h: f64) -> [Vec<f64>; 2] 
     let model = solver.host.turbulence.as_ref().unwrap().model;
     let weight = |i: usize| {
         let c = i % n;
-        if c < 5 { 1.0 } else { model.weight(c - 5, base[i]) }
+        if c < 5 || !model.is_k_omega() { 1.0 } else { model.weight(c - 5, base[i]) }
     };
     let mut at = |h: f64| {
         let moved: Vec<f64> =

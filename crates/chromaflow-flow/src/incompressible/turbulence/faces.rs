@@ -189,7 +189,7 @@ impl<'a> Leaving<'a> {
             let along = slope::<V>(block, values, axis, face);
             let along = if side.high { along } else { zero - along };
             let mut skew = along - gradient;
-            if model.is_local() {
+            if model.is_k_omega() {
                 skew = skew_of_positive(metric, &[own, other], skew);
             }
             gradient += skew;

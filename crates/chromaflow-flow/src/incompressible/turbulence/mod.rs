@@ -113,10 +113,10 @@ impl Turbulence {
         }
     }
 
-    /// What a cell's unknowns are measured by.
+    /// What a cell's unknowns are measured by: k and omega by their own values.
     fn weights(&self, field: &[f64], len: usize, at: usize) -> [f64; 2] {
         std::array::from_fn(|v| {
-            if v < self.model.unknowns() {
+            if self.model.is_k_omega() && v < self.model.unknowns() {
                 self.model.weight(v, field[(self.first + v) * len + at])
             } else {
                 1.0
@@ -131,7 +131,7 @@ impl Turbulence {
 
     /// Measures the residuals of rows, `[rows, n]`, by each cell's own values.
     pub fn scale_residual(&self, space: &Space, fields: &[Vec<f64>], residual: &mut [f64]) {
-        if !self.model.is_local() {
+        if !self.model.is_k_omega() {
             return;
         }
         let n = self.first + self.model.unknowns();
@@ -162,7 +162,7 @@ impl Turbulence {
             }
             diag[(self.first + c) * (n + 1)] += cfl_part * (1.0 / self.model.cfl_ratio - 1.0);
         }
-        if self.model.is_local() {
+        if self.model.is_k_omega() {
             let rate = -residual[self.first] / volume;
             diag[self.first * (n + 1)] += volume * k_resolving(rate, self.terms_of(row)[SLOPES]);
         }
@@ -170,7 +170,7 @@ impl Turbulence {
 
     /// Scales rows and columns of the model's unknowns by each cell's own values.
     pub fn scale_matrix(&self, space: &Space, fields: &[Vec<f64>], system: &mut System) {
-        if !self.model.is_local() {
+        if !self.model.is_k_omega() {
             return;
         }
         let (first, n) = (self.first, self.first + self.model.unknowns());

@@ -7,7 +7,7 @@ use super::super::turbulence::{GridTurbulence, Links, Way};
 use super::READY;
 use super::matrix::{APART, GridRows, Place};
 use crate::config::Implicit;
-use crate::coupled::Units;
+use crate::coupled::{Units, local_weights, unit_over};
 use crate::jacobian::Stored;
 use crate::march::linear::LinearSolver;
 use crate::march::{Bdf, FlowError, Moment};
@@ -95,14 +95,10 @@ impl Beside {
     pub(super) fn precondition(&mut self, along: &Along, r: &[f64], z: &mut [f64]) {
         // Where all units are alike, one factor afterwards will do.
         let whole = along.units.of[0][1];
-        if self.turbulence.is_local() {
-            for (i, (scaled, r)) in self.scaled.iter_mut().zip(r).enumerate() {
-                *scaled = r * (along.units.at(i)[1] / whole);
-            }
-            self.linear.as_mut().expect(READY).precondition(&self.jacobian, &self.scaled, z);
-        } else {
-            self.linear.as_mut().expect(READY).precondition(&self.jacobian, r, z);
+        for (i, (scaled, r)) in self.scaled.iter_mut().zip(r).enumerate() {
+            *scaled = r * (along.units.at(i)[1] / whole);
         }
+        self.linear.as_mut().expect(READY).precondition(&self.jacobian, &self.scaled, z);
         for (i, z) in z.iter_mut().enumerate() {
             *z *= whole / along.units.at(i)[0];
         }
@@ -215,7 +211,8 @@ fn put_update(rows: &GridRows, turbulence: GridTurbulence, x: &[f64], blocks: &m
 }
 
 impl Along {
-    /// At the present state; units are such that each unknown is as large as a flow of this size, its residual as one of this norm; `norm_of` is that of vectors.
+    /// At the present state; units are such that each unknown is as large as a flow of this size, its residual as one of this norm; k and omega, as the flow beside
+    /// them, are measured by what a step would change; `norm_of` is that of vectors.
     pub fn new(
         norm_of: impl Fn(&[f64]) -> f64,
         rows: &GridRows,
@@ -227,24 +224,21 @@ impl Along {
         let nb = turbulence.unknowns();
         let values = gather(rows, blocks, turbulence, value_at);
         let residual = gather(rows, blocks, turbulence, residual_at);
-        // By what a step would change, see `coupled::Units`.
         let weight = |(i, value): (usize, &f64)| {
-            let weight = turbulence.weight(i % nb, *value);
-            let time = Some(beside.pseudo_time[i / nb]).filter(|time| *time > 0.0).unwrap_or(1.0);
-            [weight, weight * time]
+            local_weights(
+                turbulence.weight(i % nb, *value),
+                beside.pseudo_time[i / nb],
+                turbulence.is_k_omega(),
+            )
         };
-        let local = turbulence.is_local();
-        let weights: Vec<[f64; 2]> = values.iter().enumerate().filter(|_| local).map(weight).collect();
-        let over =
-            |part: f64, whole: f64| Some(part / whole).filter(|ratio| ratio.is_normal()).unwrap_or(1.0);
+        let weights: Vec<[f64; 2]> = values.iter().enumerate().map(weight).collect();
         let size_of = |all: &[f64], kind: usize, v: usize| {
-            let weighted = |i: usize| all[i] / weights.get(i).map_or(1.0, |weights| weights[kind]);
-            let of: Vec<f64> = (v..all.len()).step_by(nb).map(weighted).collect();
+            let of: Vec<f64> = (v..all.len()).step_by(nb).map(|i| all[i] / weights[i][kind]).collect();
             norm_of(&of)
         };
-        let unit = |v| [over(size_of(&values, 0, v), size), over(size_of(&residual, 1, v), norm)];
+        let unit = |v| [unit_over(size_of(&values, 0, v), size), unit_over(size_of(&residual, 1, v), norm)];
         let units = Units { of: (0..nb).map(unit).collect(), weights };
-        let ways = blocks.iter().filter(|_| local).map(Way::new).collect();
+        let ways = blocks.iter().filter(|_| turbulence.is_k_omega()).map(Way::new).collect();
         Self { turbulence, values, residual, units, ways }
     }
 

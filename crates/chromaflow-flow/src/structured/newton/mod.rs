@@ -314,7 +314,7 @@ impl StructuredSystem {
         };
         let residual = b.clone();
         let norm = |x: &[f64]| norm(&team, share.as_deref(), x);
-        let local = self.physics.turbulence.is_some_and(|model| model.is_local());
+        let local = self.physics.turbulence.is_some_and(|model| model.is_k_omega());
         let weights = if local { pseudo_time.clone() } else { Vec::new() };
         weigh(&weights, &mut b);
         let along = beside.as_ref().map(|beside| {

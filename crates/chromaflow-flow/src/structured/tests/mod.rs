@@ -9,6 +9,7 @@ mod two_equations;
 use super::*;
 use crate::config::{Boundary, Equations, Freestream, GasConfig, NewtonKrylov, Nonlinear};
 use crate::flux::Dissipation;
+use crate::grid::Block;
 use crate::grid::generate::BoxGrid;
 use std::collections::BTreeMap;
 
@@ -279,4 +280,35 @@ fn starts_along_slip_walls() {
     config.start_layer = Some(-1.0);
     let error = StructuredSolver::new(grid, config, team(1)).err().expect("an error").to_string();
     assert!(error.contains("start_layer"), "{error}");
+}
+
+/// A sector of one cell between planes of symmetry is no plane, though it has one layer of cells: what its sides carry counts, and a stream along the axis stays.
+#[test]
+fn sectors_of_one_cell_between_planes_of_symmetry_keep_a_stream() {
+    let block = Block::new([6, 5, 2], |[i, j, k]| {
+        let (r, angle) = (0.25 * j as f64, 0.1 * (k as f64 - 0.5));
+        [0.3 * i as f64, r * angle.cos(), r * angle.sin()]
+    });
+    let grid = Grid::one_block(block, ["in", "out", "axis", "far", "left", "right"].map(Some));
+    for scheme in SCHEMES {
+        for equations in [Equations::Euler, Equations::Laminar] {
+            let mut config = config(&grid, scheme, equations);
+            (config.freestream.alpha_deg, config.freestream.beta_deg) = (0.0, 0.0);
+            for (name, boundary) in &mut config.boundaries {
+                *boundary = match name.as_str() {
+                    "in" | "out" => Boundary::Farfield,
+                    "far" => Boundary::SlipWall,
+                    _ => Boundary::Symmetry,
+                };
+            }
+            let mut solver = StructuredSolver::new(grid.clone(), config, team(1)).unwrap();
+            let free = conserved(GasConfig::default().gas(), &solver.free_stream());
+            solver.set_state(|_| free);
+            let largest = solver.rates().as_flattened().iter().fold(0.0_f64, |m, r| m.max(r.abs()));
+            assert!(largest < 1e-12, "{scheme:?}, {equations:?}: {largest:e}");
+            solver.step();
+            let drag = solver.forces().total.cd;
+            assert!(drag.abs() < 1e-12, "{scheme:?}, {equations:?}: {drag:e}");
+        }
+    }
 }

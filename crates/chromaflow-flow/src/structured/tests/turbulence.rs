@@ -308,6 +308,21 @@ fn restarts_have_the_variable() {
     assert!(error.contains("nut") && error.contains("7 values"), "{error}");
 }
 
+/// nut's residual is measured by each cell's own value, negative or not, with the stream's added.
+#[test]
+fn residuals_of_nut_are_measured_by_each_cells_own_value() {
+    let mut solver = plate(Some(13), TurbulenceModel::SaNeg);
+    let rates = rates_of_nut(&mut solver, |x| 40.0 * (3.0 * x[0]).sin());
+    let (nut, mut sum, mut all) = (solver.unknown("nut").unwrap(), 0.0, 0.0);
+    assert!(nut.iter().any(|nut| *nut < -3.0) && nut.iter().any(|nut| *nut > 30.0));
+    for ((rate, nut), (_, volume)) in rates.iter().zip(&nut).zip(solver.cells()) {
+        sum += (rate / (nut.abs() + 3.0)).powi(2) * volume;
+        all += volume;
+    }
+    let (told, norm) = (solver.step().coupled[0], (sum / all).sqrt());
+    assert!((told / norm - 1.0).abs() < 1e-12, "{told:e} {norm:e}");
+}
+
 /// A step that is rejected gives nut back.
 #[test]
 fn rejected_steps_give_everything_back() {

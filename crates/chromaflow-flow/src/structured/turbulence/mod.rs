@@ -196,8 +196,7 @@ impl StructuredSystem {
             of.sum::<f64>()
         };
         let rate = (self.blocks[blocks].iter().map(square).sum::<f64>() / self.volume).sqrt();
-        let scale = if turbulence.is_local() { 1.0 } else { turbulence.inflow[0] };
-        vec![ROUND_OFF * scale * rate; turbulence.unknowns()]
+        vec![ROUND_OFF * rate; turbulence.unknowns()]
     }
 }
 
@@ -227,7 +226,7 @@ impl BlockState {
 
     /// Densities of earlier time levels at a place, as the change of unknowns in time has them: nut is one per volume, k and omega are per mass.
     fn earlier_densities(&self, turbulence: GridTurbulence, at: usize) -> [f64; 2] {
-        if turbulence.is_local() { [0, 1].map(|l: usize| self.levels[l][at]) } else { [1.0; 2] }
+        if turbulence.is_k_omega() { [0, 1].map(|l: usize| self.levels[l][at]) } else { [1.0; 2] }
     }
 
     /// The derivative by an unknown of its change in the cell at a place.

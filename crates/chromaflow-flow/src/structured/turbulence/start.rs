@@ -57,7 +57,7 @@ impl GridTurbulence {
     fn eddies(&self, count: usize, all: usize) -> Eddies {
         let nb = self.unknowns();
         let values: Vec<f64> = (0..nb).flat_map(|v| std::iter::repeat_n(self.inflow[v], all)).collect();
-        let of = |two: usize, one: usize| if self.is_local() { two } else { one };
+        let of = |two: usize, one: usize| if self.is_k_omega() { two } else { one };
         Eddies {
             last_good: values.clone(),
             values,

@@ -27,14 +27,12 @@ impl BesideCuda {
         let (nb, n) = (model.unknowns(), rows.places.len());
         let (pattern, batches) = (jacobian.pattern(), &rows.batches);
         // Steps apart solve with it.
-        let new = if model.is_local() { LinearCuda::new } else { LinearCuda::preconditioner };
+        let new = if model.is_k_omega() { LinearCuda::new } else { LinearCuda::preconditioner };
         let linear = new(stream, pattern, nb, batches, implicit, false, None)?;
-        let floors = [model.inflow[0], 0.0];
-        let floors = if model.is_local() { &floors[..] } else { &[-1.0] };
         let stored = Storage::from(implicit.policy).assembled().bytes();
         Ok(Self {
             linear,
-            driving: Driving::new(stream, floors, stored, n, false)?,
+            driving: Driving::new(stream, &model.floors()[..nb], stored, n, false)?,
             r: DeviceBuffer::zeroed(stream, N * n)?,
             z: DeviceBuffer::zeroed(stream, N * n)?,
         })
@@ -54,7 +52,8 @@ impl BesideCuda {
     }
 
     /// Takes the present values and residual as those where derivatives are taken; units are such that each unknown is as large as a flow of this
-    /// size, its residual as one of this norm.
+    /// size, its residual as one of this norm; k and omega, as the flow
+    /// beside them, are measured by what a step would change.
     pub fn set_base(
         &mut self,
         flow: &StructuredCuda,
@@ -65,8 +64,7 @@ impl BesideCuda {
         let eddies = model(flow);
         eddies.gather(flow, rows, &eddies.values, &self.driving.values)?;
         eddies.gather(flow, rows, &eddies.r, &self.driving.residual)?;
-        // Local unknowns have no other measure here.
-        self.driving.find_units(&flow.stream, sizes, true, None, sums)
+        self.driving.find_units(&flow.stream, sizes, Self::is_directed(flow), None, sums)
     }
 
     /// The residual in its units.

@@ -182,7 +182,7 @@ impl NewtonCuda {
         let n = N * rows.places.len();
         let (pattern, batches) = (jacobian.pattern(), &rows.batches);
         // What is largest comes first: a device that is too small says so at once.
-        let apart = solver.physics.turbulence.is_some_and(|model| model.is_local());
+        let apart = solver.physics.turbulence.is_some_and(|model| model.is_k_omega());
         let new = if apart { LinearCuda::new } else { LinearCuda::preconditioner };
         let linear = new(stream, pattern, N, batches, implicit, false, None)?;
         let vectors = Vectors::new(stream, Storage::F64)?;

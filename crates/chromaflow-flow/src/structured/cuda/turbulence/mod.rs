@@ -122,7 +122,7 @@ impl EddiesCuda {
         let Some(model) = solver.physics.turbulence else { return Ok(None) };
         let newton = solver.newton.as_ref().expect("turbulence takes Newton-Krylov steps");
         let stored = Storage::from(newton.implicit.policy).assembled().bytes();
-        let (nb, len, two) = (model.unknowns(), grid.len(), model.is_local());
+        let (nb, len, two) = (model.unknowns(), grid.len(), model.is_k_omega());
         let module = stream.gpu().module(&kernel_source(model.model, stored))?;
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         let of_cells = |of: fn(&super::super::block::BlockState) -> &[f64]| {
