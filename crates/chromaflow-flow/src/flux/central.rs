@@ -265,15 +265,16 @@ fn floored_factors<T: Real>(
 
 /// Values at the lower and the upper face of a cell, extrapolated from its own, `here`, with those before and after it:
 /// here -+ s/4 ((1 + k s) near + (1 - k s) far), where near is the change between this cell and the one beyond the face, far
-/// that on the other side, and s is van Albada's limiter or 1 where `limited` is 0. Both have the same s.
+/// that on the other side, and s is van Albada's limiter or 1 where `limited` is 0. Both have the same s. Changes well below a thousandth of the value, or
+/// of the stream's speed of sound (density, pressure), are left alone: in the undisturbed stream there is nothing to limit, and what is no larger than the
+/// differences of a Newton-Krylov step would be an extremum in one state and none in the next.
 ///
-/// **Source**: van Leer 1979; van Albada, van Leer & Roberts 1982; in this form Anderson, Thomas & van Leer 1986.
+/// **Units**: states over the stream's density and speed of sound. **Source**: van Leer 1979; van Albada, van Leer & Roberts 1982; in this form Anderson, Thomas & van Leer 1986.
 #[inline(always)]
 pub fn extrapolate_muscl<T: Real>(before: T, here: T, after: T, kappa: T, limited: T) -> [T; 2] {
     let (back, ahead) = (here - before, after - here);
     let (slope, bend) = (after - before, ahead - back);
-    // Relative to the value, so that round-off is no extremum.
-    let tiny = T::c(1e-12) * here * here + T::c(1e-20);
+    let tiny = T::c(1e-6) * (here * here + T::c(1.0));
     let product = T::c(2.0) * back * ahead + tiny;
     // The sum of the squares of both changes is that of the bend and their product twice. The limiter is at most 1.
     let s = (product / (bend * bend + product)).max(T::c(1.0) - limited);

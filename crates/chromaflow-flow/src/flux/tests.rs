@@ -141,7 +141,7 @@ proptest! {
     fn extrapolation_to_both_faces(a in -2.0..2.0f64, b in -2.0..2.0f64, c in -2.0..2.0f64, kappa in -1.0..1.0f64) {
         for limited in [0.0, 1.0] {
             let toward = |far: f64, near: f64, beyond: f64| {
-                let (back, ahead, tiny) = (near - far, beyond - near, 1e-12 * near * near + 1e-20);
+                let (back, ahead, tiny) = (near - far, beyond - near, 1e-6 * (near * near + 1.0));
                 let smooth = (2.0 * back * ahead + tiny) / (back * back + ahead * ahead + tiny);
                 let s = if limited == 1.0 { smooth.max(0.0) } else { 1.0 };
                 near + 0.25 * s * ((1.0 - kappa * s) * back + (1.0 + kappa * s) * ahead)

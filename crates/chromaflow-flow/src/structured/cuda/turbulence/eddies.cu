@@ -64,6 +64,11 @@ fill_values(FillValues) {
     for (int v = 0; v < NB; v++) to[v * total + column.one] = ghosts[v][0], to[v * total + column.two] = ghosts[v][1];
 }
 
+// What an unknown and its residual are measured by in a cell. Twin: GridTurbulence::weight.
+__device__ __forceinline__ double weight_of(const Model& model, int v, double value) {
+    return fabs(value) + (v == 0 ? model.inflow[0] : 0.0);
+}
+
 // Partial sums of (R / weight)^2 / V, NB a thread block, and the first cell with a residual or a value that is none.
 extern "C" __global__ void __launch_bounds__(CHUNK)
 norms(Norms) {

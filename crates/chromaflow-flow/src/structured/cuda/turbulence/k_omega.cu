@@ -267,10 +267,7 @@ derivative(Derivative) {
 __device__ __forceinline__ double updated(const Model&, int, double value, double x) {
     return pointwise::k_omega_kept(value, x);
 }
-// What the residual of an unknown is divided by in norms; whether a value is in its range.
-__device__ __forceinline__ double weight_of(const Model& model, int v, double value) {
-    return fabs(value) + (v == 0 ? model.inflow[0] : 0.0);
-}
+// Whether a value is in its range.
 __device__ __forceinline__ bool is_good(int v, double value) {
     return (v == 0 ? value >= 0 : value > 0) && value <= 1.7976931348623157e308;
 }

@@ -145,8 +145,7 @@ __device__ __forceinline__ double updated(const Model& model, int, double value,
     const bool free = static_cast<pointwise::SaVariant>((int)model.variant) == pointwise::SaVariant::Negative;
     return free ? value - x : pointwise::sa_kept(value, x);
 }
-// What the residual of an unknown is divided by in norms; whether a value is in its range.
-__device__ __forceinline__ double weight_of(const Model&, int, double) { return 1.0; }
+// Whether a value is in its range.
 __device__ __forceinline__ bool is_good(int, double value) { return fabs(value) <= 1.7976931348623157e308; }
 // The slope of a cell's residual by its unknowns, column-major, over its volume, and what V/dt has at least over it.
 __device__ __forceinline__ double slope_of(const double* slopes, u64, u64 at, double (&block)[1]) {
