@@ -160,9 +160,9 @@ impl FlowSystem {
             let mut all = Advanced::default();
             for system in coupled {
                 // A Newton-Krylov step of the flow has found the update of what it depends on, too.
-                let step = times.timed(Part::Beside, || match newton && system.drives_flow() {
-                    true => Ok(system.take_update()),
-                    false => system.advance(view, at),
+                let driven = newton && system.drives_flow();
+                let step = times.timed(Part::Beside, || {
+                    if driven { Ok(system.take_update()) } else { system.advance(view, at) }
                 });
                 all = all.with(&step?);
             }

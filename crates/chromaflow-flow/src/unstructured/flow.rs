@@ -119,9 +119,10 @@ impl System for FlowSystem {
             adapt_outlets(&self.dual, &self.nodes, self.gas, self.over.as_ref(), &mut self.boundaries);
             self.compute_residual(at);
         });
-        let coupled = match self.coupled.is_empty() {
-            true => Vec::new(),
-            false => times.timed(Part::Beside, || self.coupled_residuals(at)),
+        let coupled = if self.coupled.is_empty() {
+            Vec::new()
+        } else {
+            times.timed(Part::Beside, || self.coupled_residuals(at))
         };
         let found =
             times.timed(Part::Misc, || Measured::new(self.squares(), self.forces()).with_coupled(coupled));
