@@ -62,7 +62,7 @@ fn limiter_code(limiter: Limiter) -> u32 {
 fn viscous_source(diffusion: Diffusion) -> KernelSource {
     let tables = format!("{CELLS}{}", cell_tables());
     let text = source("viscous", &tables, include_str!("viscous.cu")).record::<ElementFluxes>();
-    let text = text.define("QUICK", 1).define("TURBULENT", u32::from(diffusion.is_turbulent()));
+    let text = text.define("TURBULENT", u32::from(diffusion.is_turbulent()));
     let quadratic = match diffusion {
         Diffusion::Quadratic => 1,
         Diffusion::Quadratic2020 => 2,
