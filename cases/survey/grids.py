@@ -316,7 +316,8 @@ def cases():
     case("swept_euler_m085", "swept", 0.85, wing, 2)
 
 
-def prepare(folder):
+def prepared(folder, make, cases):
+    """Makes the grids, and the cases on them in the place of the survey's."""
     place = Path(folder) / "g"
     place.mkdir(parents=True, exist_ok=True)
     make(Grids(place))
@@ -325,4 +326,4 @@ def prepare(folder):
 
 
 if __name__ == "__main__":
-    survey.main(__doc__, prepare)
+    survey.main(__doc__, lambda folder: prepared(folder, make, cases))

@@ -9,12 +9,11 @@ What theory gives stands in the last column. Nothing was tuned on these grids. N
 
 import itertools
 import math
-from pathlib import Path
 
 import numpy as np
 
 import survey
-from grids import PLANE, TAU, Grids, both_ends, case, naca, rings
+from grids import PLANE, TAU, both_ends, case, naca, prepared, rings
 from kit import stretched
 from others import expanded_pressure, wedge_pressure
 from survey import back, total
@@ -307,13 +306,5 @@ def mach_behind(mach, degrees):
     return after / math.sin(shock - math.radians(degrees))
 
 
-def prepare(folder):
-    place = Path(folder) / "g"
-    place.mkdir(parents=True, exist_ok=True)
-    make(Grids(place))
-    survey.CASES.clear()
-    cases()
-
-
 if __name__ == "__main__":
-    survey.main(__doc__, prepare, EXACT)
+    survey.main(__doc__, lambda folder: prepared(folder, make, cases), EXACT)

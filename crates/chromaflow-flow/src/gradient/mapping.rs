@@ -15,6 +15,16 @@ use crate::parallel;
 use chromaflow_device::Team;
 
 /// What is added to increments of some rows of a pattern, or of some edges: of most there is nothing, and nothing is read.
+///
+/// **Units**: lengths of the mesh.
+///
+/// ```
+/// use chromaflow_flow::gradient::Added;
+/// // Of three rows the second one has something, for its two neighbors.
+/// let added = Added { first: vec![0, 1, 0], values: vec![[0.0; 3], [0.1, 0.0, 0.0], [0.2, 0.0, 0.0]] };
+/// assert_eq!(added.of(1), [[0.1, 0.0, 0.0], [0.2, 0.0, 0.0]]);
+/// assert!(added.of(0).is_empty() && Added::<3>::default().is_empty());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Added<const N: usize> {
     /// Where the values of each row or edge begin, 0 where there are none; empty where there are none at all.
