@@ -99,6 +99,10 @@ impl<M: Mask> Mask for Pair<M> {
     fn not(self) -> Self {
         Self(self.0.not(), self.1.not())
     }
+    #[inline(always)]
+    fn any(self) -> bool {
+        self.0.any() | self.1.any()
+    }
 }
 
 /// Functions of one number, or of two, half by half.

@@ -44,6 +44,10 @@ impl<const N: usize> Mask for PlainMask<N> {
     fn not(self) -> Self {
         Self(self.0.map(|x| !x))
     }
+    #[inline(always)]
+    fn any(self) -> bool {
+        self.0.contains(&true)
+    }
 }
 
 impl<const N: usize> Bits for PlainMask<N> {

@@ -11,6 +11,8 @@ pub trait Mask: Copy {
     fn or(self, other: Self) -> Self;
     /// The opposite.
     fn not(self) -> Self;
+    /// Whether it holds in any lane.
+    fn any(self) -> bool;
 }
 
 /// A real number, or several in the lanes of a vector; derivatives may come with it.
@@ -98,6 +100,10 @@ impl Mask for bool {
     #[inline(always)]
     fn not(self) -> Self {
         !self
+    }
+    #[inline(always)]
+    fn any(self) -> bool {
+        self
     }
 }
 

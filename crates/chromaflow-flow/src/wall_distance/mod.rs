@@ -23,9 +23,10 @@ use crate::march::FlowError;
 use crate::mesh::periodic::Rotation;
 use crate::mesh::{Marker, Mesh, cross, dot};
 use crate::parallel;
-use chromaflow_device::Team;
+use crate::real::dispatch;
+use chromaflow_device::{Isa, Team};
 use facet::Facet;
-use tree::Tree;
+use tree::{Search, Tree};
 
 /// The walls of a mesh, ready to be asked for the nearest place.
 ///
@@ -106,7 +107,9 @@ impl WallSurface {
 
     /// The nearest place of one point.
     pub fn nearest(&self, point: [f64; 3]) -> Nearest {
-        self.tree.nearest(self.flat(point), 0).0
+        let mut out = [Nearest::default()];
+        self.search(&[self.flat(point)], &[0], &mut out);
+        out[0]
     }
 
     /// The nearest places of `points`, on all members of `team`, which take pieces of them in turn, since some points cost more than others; each
@@ -115,13 +118,15 @@ impl WallSurface {
         let mut out = vec![Nearest::default(); points.len()];
         let piece = points.len().div_ceil(PIECES * team.size()).max(1);
         parallel::in_turn(team, piece, &mut out, |rows, out| {
-            let (points, mut guess) = (&points[rows], 0);
-            for i in curve::order(points) {
-                let i = i as usize;
-                (out[i], guess) = self.tree.nearest(self.flat(points[i]), guess);
-            }
+            let points: Vec<_> = points[rows].iter().map(|p| self.flat(*p)).collect();
+            let order = curve::order(&points);
+            self.search(&points, &order, out);
         });
         out
+    }
+
+    fn search(&self, points: &[[f64; 3]], order: &[u32], out: &mut [Nearest]) {
+        dispatch(Isa::detect(), Search { tree: &self.tree, points, order, out });
     }
 
     /// The smaller of the walls' extents along two ways across `stream`, a unit vector, and each other; of planar meshes their extent across it in the

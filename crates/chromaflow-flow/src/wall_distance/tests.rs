@@ -1,4 +1,4 @@
-use super::facet::Facet;
+use super::facet::{Facet, offset};
 use super::*;
 use crate::mesh::generate::FlatPlate;
 use crate::mesh::{ReadOptions, dot, norm, read, sub};
@@ -58,7 +58,7 @@ fn facets_against_the_seven_regions() {
     for case in 0..20_000 {
         let corners = [random.point(1.0), random.point(1.0), random.point(1.0)];
         let p = random.point(if case % 2 == 0 { 1.0 } else { 10.0 });
-        let found = norm(Facet { corners, face: 0 }.offset(p));
+        let found = norm(offset(&corners, &p));
         let expected = norm(sub(by_regions(p, corners), p));
         // Thin triangles cost the regions' barycentric coordinates some digits.
         assert!((found - expected).abs() <= 1e-11 * expected, "case {case}: {found} {expected}");
@@ -68,9 +68,9 @@ fn facets_against_the_seven_regions() {
 #[test]
 fn segments_and_points_are_facets_too() {
     let segment = Facet::segment([[0.0; 3], [2.0, 0.0, 0.0]], 0);
-    assert_eq!(segment.offset([1.5, 1.0, 0.0]), [0.0, -1.0, 0.0]);
-    assert_eq!(segment.offset([3.0, 0.0, 1.0]), [-1.0, 0.0, -1.0]);
-    assert_eq!(Facet { corners: [[1.0; 3]; 3], face: 0 }.offset([0.0; 3]), [1.0; 3]);
+    assert_eq!(offset(&segment.corners, &[1.5, 1.0, 0.0]), [0.0, -1.0, 0.0]);
+    assert_eq!(offset(&segment.corners, &[3.0, 0.0, 1.0]), [-1.0, 0.0, -1.0]);
+    assert_eq!(offset(&[[1.0; 3]; 3], &[0.0; 3]), [1.0; 3]);
 }
 
 /// Distances by the tree against all facets, one after the other, by any team.
@@ -90,13 +90,13 @@ fn against_all(mesh: &Mesh, points: &[[f64; 3]]) {
     }
     for (p, nearest) in points.iter().zip(&found) {
         assert_eq!(*nearest, walls.nearest(*p));
-        let all = facets.iter().map(|f| norm(f.offset(*p))).fold(f64::INFINITY, f64::min);
+        let all = facets.iter().map(|f| norm(offset(&f.corners, p))).fold(f64::INFINITY, f64::min);
         let regions =
             facets.iter().map(|f| norm(sub(by_regions(*p, f.corners), *p))).fold(f64::INFINITY, f64::min);
         assert!((nearest.distance - all).abs() <= 1e-14 * all, "{p:?}: {} {all}", nearest.distance);
         assert!((nearest.distance - regions).abs() <= 1e-14 * (1.0 + regions), "{p:?}: {all} {regions}");
         assert!((norm(sub(nearest.place, *p)) - all).abs() <= 1e-15 * (1.0 + all));
-        let face = facets.iter().filter(|f| f.face == nearest.face).map(|f| norm(f.offset(*p)));
+        let face = facets.iter().filter(|f| f.face == nearest.face).map(|f| norm(offset(&f.corners, p)));
         assert_eq!(face.fold(f64::INFINITY, f64::min), nearest.distance);
     }
 }

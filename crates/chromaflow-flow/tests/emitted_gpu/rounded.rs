@@ -31,6 +31,9 @@ impl Mask for Choice {
     fn not(self) -> Self {
         Self { yes: !self.yes, open: self.open }
     }
+    fn any(self) -> bool {
+        self.yes
+    }
 }
 
 impl<const S: bool> Rounded<S> {

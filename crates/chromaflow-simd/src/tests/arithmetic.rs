@@ -58,6 +58,10 @@ impl Check for TheScalar {
         let [x, y] = [X, Y].map(|v| S::Eight::from_array(v.first_chunk().unwrap()));
         let out = all_operations(x, y).map(Lanes::to_array);
         for l in 0..LANES {
+            let mut one = [0.0; LANES];
+            one[l] = 1.0;
+            let one = S::Eight::from_array(&one);
+            assert!(one.gt(S::Eight::c(0.5)).any() && !one.gt(S::Eight::c(1.5)).any(), "{isa:?} lane {l}");
             let scalar = all_operations(X[l], Y[l]);
             for k in 0..9 {
                 assert_eq!(out[k][l].to_bits(), scalar[k].to_bits(), "{isa:?} lane {l} operation {k}");
@@ -103,6 +107,7 @@ impl Check for Together {
             assert_eq!(lanes(V::splat(V::Elem::c(0.3))), lanes(V::c(0.3)));
             for n in 0..=V::LANES {
                 assert_eq!(V::first(n).bits(), (1_u32 << n) - 1, "{isa:?} {n}");
+                assert_eq!((V::first(n).any(), V::first(n).not().any()), (n > 0, n < V::LANES), "{isa:?} {n}");
                 // What is left out may be anything.
                 let lost = V::select(V::first(n), x, V::c(f64::NAN));
                 let expected: Vec<f64> =

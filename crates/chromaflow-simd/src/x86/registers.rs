@@ -29,6 +29,10 @@ macro_rules! mask {
                 let $c = self.0;
                 Self($not)
             }
+            #[inline(always)]
+            fn any(self) -> bool {
+                self.bits() != 0
+            }
         }
         impl Bits for $name {
             #[inline(always)]
