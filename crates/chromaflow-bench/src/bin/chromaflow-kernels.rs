@@ -27,7 +27,8 @@ const MAY_SPILL: [(&str, usize); 22] = [
     ("viscous", 4),
     // Fluxes over the true shape of faces.
     ("residual", 8),
-    ("ilu", 4),
+    // At nb 31; four elsewhere.
+    ("ilu", 8),
     // Of boundary nodes alone: an outlet has the matrix of what leaves beside that of what comes back in.
     ("jacobian", 44),
     ("tridiag_chunks", 108),
