@@ -30,7 +30,7 @@ const MAY_SPILL: [(&str, usize); 22] = [
     // At nb 31; four elsewhere.
     ("ilu", 8),
     // Of boundary nodes alone: an outlet has the matrix of what leaves beside that of what comes back in.
-    ("jacobian", 44),
+    ("jacobian_boundary", 44),
     ("tridiag_chunks", 108),
     ("tridiag_thomas", 1400),
     ("tridiag_cr", 700),

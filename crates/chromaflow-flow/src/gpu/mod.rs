@@ -60,7 +60,7 @@ pub fn kernels_of(config: &FlowConfig) -> Vec<KernelSource> {
         implicit.preconditioner.is_relaxation() && implicit.preconditioner != PreconditionerKind::Lines;
     let in_order = !(implicit.method == Method::Richardson && points);
     if in_order {
-        all.push(crate::jacobian::cuda::source_of(storage, implicit.jacobian, diffusion, 0));
+        all.extend(crate::jacobian::cuda::sources_of(storage, implicit.jacobian, diffusion, 0));
     }
     all.extend(crate::residual::cuda::sources_of(&config.space, diffusion));
     if let PreconditionerKind::Ilu(_) = implicit.preconditioner {

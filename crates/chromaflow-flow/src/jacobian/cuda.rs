@@ -1,5 +1,5 @@
 #![allow(unsafe_code)]
-//! Launches of jacobian.cu.
+//! Launches of jacobian.cu, boundary.cu and replaced.cu.
 
 use crate::bc::{MirrorNode, WallNode};
 use crate::config::JacobianScheme;
@@ -55,10 +55,16 @@ kernel_record! {
 }
 
 kernels! {
-    /// The kernels of rows at the boundary.
+    /// The kernels of the boundary's fluxes.
     struct AtBoundary {
         boundary_jacobians: BoundaryJacobians { at: BoundaryNodes, diag: Share<f64> },
         farfield_jacobians: BoundaryJacobians,
+    }
+}
+
+kernels! {
+    /// The kernels of rows that are replaced.
+    struct Replaced {
         wall_rows: WallRows {
             count: u32, walls: Read<WallNode<f64>>, row_ptr: Read<u32>, chunks: Read<()>, seats: Read<u32>,
             params: Read<Params>, off: Share<Value>, diag: Share<f64>,
@@ -94,9 +100,8 @@ fn kernel_source(stored: usize, scheme: JacobianScheme, diffusion: Diffusion, ch
         Diffusion::Molecular => 1,
         Diffusion::Turbulent | Diffusion::Quadratic | Diffusion::Quadratic2020 => 2,
     };
-    source("jacobian", &format!("{ALONG}{SELL}"), include_str!("jacobian.cu"))
+    source("jacobian", SELL, include_str!("jacobian.cu"))
         .records::<(Assemble, AssembleSliced)>()
-        .records::<AtBoundary>()
         .define("QUICK", 1)
         .define("STORED", stored)
         .define("SCHEME", u32::from(scheme == JacobianScheme::VanLeer))
@@ -105,14 +110,27 @@ fn kernel_source(stored: usize, scheme: JacobianScheme, diffusion: Diffusion, ch
         .define("THREADS", threads(stored, chunk))
 }
 
-/// That of a linearization for blocks stored as `storage`, assembled in chunks of so many rows, or (0) in the order of the pattern.
-pub(crate) fn source_of(
+fn at_boundary_source() -> KernelSource {
+    source("jacobian_boundary", "", include_str!("boundary.cu")).records::<AtBoundary>().define("QUICK", 1)
+}
+
+fn replaced_source(stored: usize, chunk: usize) -> KernelSource {
+    source("jacobian_replaced", &format!("{ALONG}{SELL}"), include_str!("replaced.cu"))
+        .records::<Replaced>()
+        .define("QUICK", 1)
+        .define("STORED", stored)
+        .define("CHUNK", chunk)
+}
+
+/// Those of a linearization for blocks stored as `storage`, assembled in chunks of so many rows, or (0) in the order of the pattern.
+pub(crate) fn sources_of(
     storage: Storage,
     scheme: JacobianScheme,
     diffusion: Diffusion,
     chunk: usize,
-) -> KernelSource {
-    kernel_source(stored_bytes(storage), scheme, diffusion, chunk)
+) -> [KernelSource; 3] {
+    let stored = stored_bytes(storage);
+    [kernel_source(stored, scheme, diffusion, chunk), at_boundary_source(), replaced_source(stored, chunk)]
 }
 
 /// Bytes of an assembled off-diagonal value.
@@ -131,8 +149,9 @@ pub(crate) fn all_sources() -> Vec<KernelSource> {
 }
 
 fn variants(chunks: &[usize]) -> Vec<KernelSource> {
-    let mut all = Vec::new();
+    let mut all = vec![at_boundary_source()];
     for stored in [4, 8] {
+        all.extend(chunks.iter().map(|&chunk| replaced_source(stored, chunk)));
         for scheme in [JacobianScheme::Roe, JacobianScheme::VanLeer] {
             for &chunk in chunks {
                 let each = [Diffusion::None, Diffusion::Molecular, Diffusion::Turbulent];
@@ -151,6 +170,7 @@ fn variants(chunks: &[usize]) -> Vec<KernelSource> {
 pub struct JacobianCuda {
     assemble: Kernel,
     at_boundary: AtBoundary,
+    replaced: Replaced,
     tiles: DeviceBuffer<u32>,
     threads: usize,
     /// Rows a chunk of the layout that blocks are written to; 0: in the order of the pattern.
@@ -198,7 +218,12 @@ impl JacobianCuda {
         let chunk = place.as_ref().map_or(0, |p| p.rows);
         let threads = threads(stored, chunk);
         assert!(matches!(chunk, 0 | 8 | 16 | 32), "warps take whole pairs of slots of whole rows");
-        let module = stream.gpu().module(&kernel_source(stored, scheme, diffusion, chunk))?;
+        let [module, at_boundary, replaced] = sources_of(storage, scheme, diffusion, chunk);
+        let [module, at_boundary, replaced] = [
+            stream.gpu().module(&module)?,
+            stream.gpu().module(&at_boundary)?,
+            stream.gpu().module(&replaced)?,
+        ];
         let mut seats = Vec::new();
         let mut starts = Vec::new();
         if let Some(place) = place {
@@ -214,7 +239,8 @@ impl JacobianCuda {
         }
         Ok(Self {
             assemble: module.kernel(if chunk == 0 { "assemble" } else { "assemble_sliced" })?,
-            at_boundary: AtBoundary::of(&module)?,
+            at_boundary: AtBoundary::of(&at_boundary)?,
+            replaced: Replaced::of(&replaced)?,
             tiles: stream.upload(&starts)?,
             seats: stream.upload(&seats)?,
             threads,
@@ -247,7 +273,7 @@ impl JacobianCuda {
             areas: &mesh.areas, nodes, volumes: &mesh.volumes, eddies, params: &params.values, cfl, cfl_shares, shift,
         } };
         let MeshCuda { row_ptr, col_idx, signed_edge, .. } = mesh;
-        let k = &self.at_boundary;
+        let k = &self.replaced;
         let (off, diag, chunks): (u64, u64, u64);
         match (target, self.chunk) {
             (Target::Rows(jac, largest), 0) => {
@@ -279,7 +305,7 @@ impl JacobianCuda {
         // SAFETY: nodes of the boundary and replaced rows are rows of the matrix; there is a seat for every row.
         unsafe {
             // Far fields by one of their own.
-            for kernel in [&k.boundary_jacobians, &k.farfield_jacobians] {
+            for kernel in [&self.at_boundary.boundary_jacobians, &self.at_boundary.farfield_jacobians] {
                 enqueue! { kernel.launch(blocks(boundary.count, 128), 128), stream, BoundaryJacobians {
                     at: boundary.nodes(params, nodes), diag: Share::at(diag),
                 } }?;

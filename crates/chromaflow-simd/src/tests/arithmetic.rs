@@ -107,7 +107,11 @@ impl Check for Together {
             assert_eq!(lanes(V::splat(V::Elem::c(0.3))), lanes(V::c(0.3)));
             for n in 0..=V::LANES {
                 assert_eq!(V::first(n).bits(), (1_u32 << n) - 1, "{isa:?} {n}");
-                assert_eq!((V::first(n).any(), V::first(n).not().any()), (n > 0, n < V::LANES), "{isa:?} {n}");
+                assert_eq!(
+                    (V::first(n).any(), V::first(n).not().any()),
+                    (n > 0, n < V::LANES),
+                    "{isa:?} {n}"
+                );
                 // What is left out may be anything.
                 let lost = V::select(V::first(n), x, V::c(f64::NAN));
                 let expected: Vec<f64> =

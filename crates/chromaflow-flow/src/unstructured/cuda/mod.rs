@@ -189,7 +189,7 @@ fn kernels_of(solver: &FlowSystem, multiprocessors: usize) -> Vec<KernelSource> 
     let shape = Shape { rows, largest_batch, multiprocessors, over_ranks };
     let (linear, chunk) = LinearCuda::kernel_sources(implicit, N, true, &shape);
     let (storage, diffusion) = (Storage::from(implicit.policy), Diffusion::of(config));
-    let mut all = vec![crate::jacobian::cuda::source_of(storage, implicit.jacobian, diffusion, chunk)];
+    let mut all = crate::jacobian::cuda::sources_of(storage, implicit.jacobian, diffusion, chunk).to_vec();
     all.extend(crate::gpu::kernels_of(config));
     all.extend(linear);
     all.extend(solver.coupled.iter().flat_map(|system| sources_of(system, config, &shape)));
