@@ -4,6 +4,7 @@ use super::{CaseFile, Source, StepName};
 use crate::context::Backend;
 use crate::error::{CliError, CliResult};
 use crate::run::incompressible::case::IncompressibleCase;
+use chromaflow_flow::incompressible::MAX_UNKNOWNS_ON_GPU;
 use std::path::Path;
 
 /// Which solver a case is for: its sections tell.
@@ -163,15 +164,16 @@ impl Case {
                 let case: IncompressibleCase = source.parse_with(sets)?;
                 if let (Some(section), Some(given)) =
                     (&case.turbulence, table.get("turbulence").and_then(toml::Value::as_table))
+                    && let Some((key, remedy)) = section.idle_key(given)
                 {
-                    if let Some((key, remedy)) = section.idle_key(given) {
-                        return Err(refused(&source, sets, ["turbulence", &key], "this case", remedy));
-                    }
-                    if backend == Backend::Cuda {
-                        let problem =
-                            "turbulent incompressible flow is computed on the CPU alone: --backend cpu";
-                        return Err(source.error(&["turbulence"], problem));
-                    }
+                    return Err(refused(&source, sets, ["turbulence", &key], "this case", remedy));
+                }
+                let (unknowns, most) = (case.unknowns(), MAX_UNKNOWNS_ON_GPU);
+                if backend == Backend::Cuda && unknowns > most {
+                    let problem = format!(
+                        "{unknowns} unknowns a cell: expected at most {most} on a GPU: take fewer, or --backend cpu"
+                    );
+                    return Err(source.error(&["incompressible", "scalars"], &problem));
                 }
                 Self::Incompressible(case)
             }

@@ -218,4 +218,9 @@ impl TurbulenceModel {
     pub fn is_spalart_allmaras(self) -> bool {
         matches!(self, Self::SaNeg | Self::Sa | Self::SaNoFt2)
     }
+
+    /// Unknowns of a node or a cell.
+    pub fn unknowns(self) -> usize {
+        if self.is_spalart_allmaras() { 1 } else { 2 }
+    }
 }

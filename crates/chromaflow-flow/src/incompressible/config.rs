@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+/// Most unknowns a cell on a GPU.
+pub const MAX_UNKNOWNS_ON_GPU: usize = 32;
+
 /// The whole set-up.
 #[derive(Clone, Debug, Default)]
 pub struct Config {

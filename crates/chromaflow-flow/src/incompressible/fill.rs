@@ -196,7 +196,7 @@ fn add_boundary(
             for c in 0..4 {
                 diag[n * c + r] += value * by_cell[4 * c] / beta;
             }
-            let diffusivity = scalar.diffusivity + turbulence.map_or(0.0, |t| eddies / t.model.prandtl);
+            let diffusivity = turbulence::diffusivity_at(turbulence, patch, face, scalar.diffusivity);
             diag[n * r + r] += leaving * 0.5 * (1.0 + slope) + diffusivity * face.slope[0] * (1.0 - slope);
         }
         let Some(turbulence) = turbulence else { continue };

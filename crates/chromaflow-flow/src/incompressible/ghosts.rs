@@ -84,6 +84,9 @@ pub(super) fn fill(
 ) {
     let n = turbulence::unknowns(fluid.unknowns(), turbulence.as_ref());
     let skewed = space.skewed || turbulence.is_some();
+    if let Some(turbulence) = turbulence {
+        times.timed(Part::Residual, || turbulence.find_laws(space, fields));
+    }
     times.timed(Part::Residual, || fill_boundary(space, (fluid, turbulence.as_ref()), fields));
     times.timed(Part::Exchange, || exchange(space, n, skewed, fields));
     if let Some(turbulence) = turbulence {

@@ -70,8 +70,9 @@ impl IncompressibleSystem {
                 let (block, field) = (&space.blocks[patch.block], &self.fields[patch.block]);
                 for face in &patch.faces {
                     let p = 0.5 * (field[face.cell] + field[face.ghost]);
-                    let flux =
-                        residual::boundary_flux(&self.config.fluid, (block, &space.axes), field, face, 0.0);
+                    let eddies = turbulence::at_boundary(self.turbulence.as_ref(), patch, face);
+                    let (fluid, block) = (&self.config.fluid, (block, &space.axes[..]));
+                    let flux = residual::boundary_flux(fluid, block, field, face, (eddies, true));
                     pressure.add(&scale, face.center, face.n.map(|n| p * n));
                     viscous.add(&scale, face.center, flux.friction);
                 }
@@ -88,15 +89,15 @@ impl IncompressibleSystem {
         let (block, field) = (&self.space.blocks[patch.block], &self.fields[patch.block]);
         let len = block.cells.len();
         for face in &patch.faces {
-            let eddies = turbulence::at_boundary(self.turbulence.as_ref(), patch, face);
             let axes = &self.space.axes;
-            let volume = residual::boundary_flux(fluid, (block, axes), field, face, 0.0).inviscid[0]
+            let still = (0.0, patch.wall);
+            let volume = residual::boundary_flux(fluid, (block, axes), field, face, still).inviscid[0]
                 / fluid.compressibility;
             sum[0] += volume;
             for (m, scalar) in fluid.scalars.iter().enumerate() {
                 let (mean, slope) = residual::at_face(block, &field[(4 + m) * len..(5 + m) * len], face);
-                let prandtl = self.turbulence.as_ref().map_or(1.0, |t| t.model.prandtl);
-                sum[1 + m] += volume * mean - (scalar.diffusivity + eddies / prandtl) * slope;
+                let of = (self.turbulence.as_ref(), patch, face, scalar.diffusivity);
+                sum[1 + m] += volume * mean - turbulence::diffusivity_at(of.0, of.1, of.2, of.3) * slope;
             }
         }
     }

@@ -63,7 +63,7 @@ mod turbulence;
 #[cfg(test)]
 mod turned_tests;
 
-pub use config::{Boundary, Config, Function, Given, Scalar, WallScalar};
+pub use config::{Boundary, Config, Function, Given, MAX_UNKNOWNS_ON_GPU, Scalar, WallScalar};
 #[cfg(feature = "cuda")]
 pub(crate) use cuda::kernel_sources;
 pub use march::{IncompressibleSystem, Solver};

@@ -243,13 +243,13 @@ pub(super) fn at_face(block: &Block, field: &[f64], face: &Face) -> (f64, f64) {
     (mean, normal_slope(&face.slope, outside - inside, &along[0], &along[1]))
 }
 
-/// `eddies` is the eddy viscosity there, none at walls.
+/// `eddies` is the eddy viscosity there; at a `wall`, where it stands for a law's friction, momentum goes along the gradient alone.
 pub(super) fn boundary_flux(
     fluid: &Fluid,
     (block, axes): (&Block, &[usize]),
     field: &[f64],
     face: &Face,
-    eddies: f64,
+    (eddies, wall): (f64, bool),
 ) -> BoundaryFlux {
     let len = block.cells.len();
     let (mut q, mut friction) = ([0.0; 4], [0.0; 3]);
@@ -260,7 +260,7 @@ pub(super) fn boundary_flux(
             friction[c - 1] = -(fluid.viscosity + eddies) * slope;
         }
     }
-    if eddies > 0.0 {
+    if eddies > 0.0 && !wall {
         let transposed = turbulence::transposed_at((block, axes), field, face);
         (0..3).for_each(|c| friction[c] -= eddies * transposed[c]);
     }
@@ -280,7 +280,7 @@ fn add_boundary(
     let len = block.cells.len();
     for face in &patch.faces {
         let eddies = turbulence::at_boundary(turbulence, patch, face);
-        let flux = boundary_flux(fluid, (block, &space.axes), field, face, eddies);
+        let flux = boundary_flux(fluid, (block, &space.axes), field, face, (eddies, patch.wall));
         let out = &mut out[face.row * n..(face.row + 1) * n];
         out[0] += flux.inviscid[0];
         for c in 0..3 {
@@ -289,7 +289,7 @@ fn add_boundary(
         let volume = flux.inviscid[0] / fluid.compressibility;
         for (m, scalar) in fluid.scalars.iter().enumerate() {
             let (mean, slope) = at_face(block, &field[(4 + m) * len..(5 + m) * len], face);
-            let diffusivity = scalar.diffusivity + turbulence.map_or(0.0, |t| eddies / t.model.prandtl);
+            let diffusivity = turbulence::diffusivity_at(turbulence, patch, face, scalar.diffusivity);
             out[4 + m] += volume * mean - diffusivity * slope;
         }
         if let Some(turbulence) = turbulence {

@@ -58,6 +58,14 @@ pub(super) struct Face {
     pub center: [f64; 3],
 }
 
+impl Face {
+    /// The axis that it is across, on its block.
+    pub fn axis(&self, block: &Block) -> usize {
+        let step = self.cell.abs_diff(self.ghost);
+        block.cells.stride.iter().position(|&s| s == step).unwrap_or_default()
+    }
+}
+
 /// Condition of a scalar on a boundary.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ScalarKind {

@@ -323,6 +323,12 @@ fn parabola(x: [f64; 3], [low, high]: Extent, planar: Option<usize>) -> f64 {
 }
 
 impl IncompressibleCase {
+    /// Unknowns a cell: pressure and velocity, scalars, those of a turbulence model.
+    pub fn unknowns(&self) -> usize {
+        let of_model = self.turbulence.as_ref().map_or(0, |section| section.model.config().unknowns());
+        4 + self.incompressible.scalars.len() + of_model
+    }
+
     /// The solver's configuration for a grid with these markers.
     ///
     /// # Errors

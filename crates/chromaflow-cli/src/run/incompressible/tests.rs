@@ -47,7 +47,7 @@ fn a_case_file_is_the_solvers_configuration() {
     assert_eq!(scalars[0], WallScalar::Value(1.0));
 }
 
-/// `[turbulence]` is that of compressible flow, with what flows in over the reference's velocity; a GPU does not compute it.
+/// `[turbulence]` is that of compressible flow, with what flows in over the reference's velocity, on a GPU as on a CPU.
 #[test]
 fn there_is_turbulence() {
     assert_eq!(read(CASE).unwrap().turbulence, None);
@@ -64,9 +64,19 @@ fn there_is_turbulence() {
         let error = read(&turbulent(keys)).unwrap_err();
         assert!(error.contains(expect) && error.contains("a.toml:"), "{error}");
     }
-    let source = Source::of_text(Path::new("a.toml"), &turbulent(""));
-    let error = Case::of(source, &[], Backend::Cuda).unwrap_err().to_string();
-    assert!(error.contains("on the CPU alone: --backend cpu") && error.contains("a.toml:"), "{error}");
+    let there = |text: &str| Case::of(Source::of_text(Path::new("a.toml"), text), &[], Backend::Cuda);
+    assert!(there(&turbulent("")).is_ok());
+    let names = (0..26).map(|m| format!("{{ name = \"s{m}\" }}")).collect::<Vec<_>>().join(", ");
+    let many = CASE.replace(
+        "scalars = [{ name = \"temperature\", diffusivity = 0.2, ",
+        &format!("scalars = [{names}, {{ name = \"temperature\", diffusivity = 0.2, "),
+    );
+    assert!(there(&many).is_ok());
+    let error = there(&format!("{many}[turbulence]\nmodel = \"sst\"\n")).unwrap_err().to_string();
+    assert!(
+        error.contains("33 unknowns a cell: expected at most 32") && error.contains("a.toml:"),
+        "{error}"
+    );
     let driven = read(&CASE.replace("[incompressible]", "[incompressible]\nforce = [1.0, 0.0, 0.0]"));
     assert_eq!(driven.unwrap().force, [1.0, 0.0, 0.0]);
 }

@@ -1,4 +1,4 @@
-//! What the kernels of `fluxes.cu`, `matrix.cu` and `step.cu` take.
+//! What the kernels of `fluxes.cu`, `matrix.cu`, `step.cu` and `turbulence/eddies.cu` take.
 
 use crate::gpu::AddParts;
 use chromaflow_device::cuda::{Read, Share, Write};
@@ -26,24 +26,30 @@ kernel_record! {
     /// Rows at the boundary and their faces.
     pub(super) struct BoundaryRows {
         count: u32, ptr: Read<u32>, list: Read<u32>, cells: u32, at: BoundaryFaces, fluid: Read<Fluid>,
+        area: Read<f64>, volumes: Read<f64>, eddies: Eddies,
     }
+
+    /// Of a turbulence model, see `turbulence/eddies.cuh`; nothing in laminar flow.
+    pub(super) struct Eddies { coefficients: Read<f64>, sources: Read<f64>, distance: Read<f64> }
 }
 
 kernels! {
     /// The kernels of `fluxes.cu`, `matrix.cu` and `step.cu`.
     pub(super) struct Kernels {
-        residual: Residual { grid: GridRows, fluid: Read<Fluid>, q: Read<f64>, out: Write<f64> },
+        residual: Residual {
+            grid: GridRows, fluid: Read<Fluid>, q: Read<f64>, eddies: Eddies, out: Write<f64>,
+        },
         boundary_ghosts: BoundaryGhosts {
-            faces: u32, cells: u32, at: BoundaryFaces, fluid: Read<Fluid>, q: Share<f64>,
+            faces: u32, cells: u32, at: BoundaryFaces, fluid: Read<Fluid>, eddies: Eddies, q: Share<f64>,
         },
         corner_ghosts: CornerGhosts { corners: u32, cells: u32, list: Read<[u32; 4]>, q: Share<f64> },
         boundary_residual: BoundaryResidual { row: BoundaryRows, q: Read<f64>, out: Write<f64> },
         time_steps: TimeSteps {
-            grid: GridRows, fluid: Read<Fluid>, q: Read<f64>, cfl: f64, steps: Write<f64>,
+            grid: GridRows, fluid: Read<Fluid>, q: Read<f64>, eddies: Eddies, cfl: f64, steps: Write<f64>,
         },
         fill_matrix: FillMatrix {
-            grid: GridRows, fluid: Read<Fluid>, q: Read<f64>, steps: Read<f64>, rate: f64, diag: Write<f64>,
-            lower: Write<f64>, upper: Write<f64>,
+            grid: GridRows, fluid: Read<Fluid>, q: Read<f64>, eddies: Eddies, residual: Read<f64>,
+            steps: Read<f64>, rate: f64, diag: Write<f64>, lower: Write<f64>, upper: Write<f64>,
         },
         boundary_matrix: BoundaryMatrix { row: BoundaryRows, q: Read<f64>, diag: Write<f64> },
         couple_blocks: CoupleBlocks {
@@ -61,12 +67,35 @@ kernels! {
         take_rows: TakeRows { grid: GridRows, q: Read<f64>, out: Write<f64> },
         residual_norms: ResidualNorms { grid: GridRows, residual: Read<f64>, partials: Write<f64> },
         wall_forces: WallForces {
-            parts: Read<[u32; 2]>, cells: u32, at: BoundaryFaces, fluid: Read<Fluid>, q: Read<f64>, cx: f64,
-            cy: f64, cz: f64, partials: Write<f64>,
+            parts: Read<[u32; 2]>, cells: u32, at: BoundaryFaces, fluid: Read<Fluid>, eddies: Eddies,
+            q: Read<f64>, cx: f64, cy: f64, cz: f64, partials: Write<f64>,
         },
         apply_update: ApplyUpdate {
-            grid: GridRows, x: Read<f64>, q: Write<f64>, last_good: Write<f64>, first_bad: Write<u32>,
+            grid: GridRows, fluid: Read<Fluid>, x: Read<f64>, q: Write<f64>, last_good: Write<f64>,
+            counts: Write<u32>,
         },
         add_parts: AddParts,
+    }
+}
+
+kernels! {
+    /// The kernels of `turbulence/eddies.cu`.
+    pub(super) struct OfEddies {
+        find_terms: FindTerms {
+            grid: GridRows, fluid: Read<Fluid>, q: Read<f64>, distance: Read<f64>, production: Read<f64>,
+            lengths: Read<f64>, arms: u32, shear: Read<f64>, coefficients: Write<f64>, sources: Write<f64>,
+        },
+        measure_residual: MeasureResidual {
+            grid: GridRows, fluid: Read<Fluid>, q: Read<f64>, residual: Write<f64>,
+        },
+    }
+}
+
+kernels! {
+    /// The kernel of laws of the wall, in `turbulence/eddies.cu`, too.
+    pub(super) struct OfLaws {
+        find_laws: FindLaws {
+            row: BoundaryRows, rows: u32, q: Read<f64>, to: Write<f64>, shear: Write<f64>,
+        },
     }
 }

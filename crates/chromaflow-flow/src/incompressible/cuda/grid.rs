@@ -1,12 +1,16 @@
 //! The grid on the device, and the kernels' text for a scheme.
 
 use super::super::IncompressibleSystem;
-use super::super::config::{Config, Flux};
+use super::super::config::Flux;
 use super::super::space::{Block, Patch, ScalarKind, Space};
 use super::super::system::Link;
-use super::arguments::{BoundaryFaces, GridRows, Kernels};
-use crate::gpu::source;
+use super::super::turbulence::class;
+use super::arguments::{BoundaryFaces, GridRows, Kernels, OfEddies, OfLaws};
+use super::turbulence::{self, Constants};
+use crate::gpu::{ALONG, source};
 use crate::grid::GridCuda;
+use crate::turbulence::hybrid::HybridForm;
+use crate::turbulence::k_omega::KOmegaVariant;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream};
 use chromaflow_device::kernel_arguments;
@@ -30,6 +34,7 @@ pub struct Scheme {
     pub second_order: bool,
     pub limited: bool,
     pub central: bool,
+    pub eddies: Constants,
 }
 
 impl Scheme {
@@ -42,15 +47,30 @@ impl Scheme {
             second_order: scheme.second_order,
             limited: scheme.limited,
             central: matches!(scheme.flux, Flux::Central { .. }),
+            eddies: solver.turbulence.as_ref().map(Constants::of).unwrap_or_default(),
         }
     }
 }
 
 /// The kernels for a scheme.
 pub fn kernel_source(scheme: &Scheme) -> KernelSource {
-    let text = [include_str!("fluxes.cu"), include_str!("matrix.cu"), include_str!("step.cu")].join("\n");
-    source("incompressible", "", &text)
-        .records::<Kernels>()
+    let eddies = scheme.eddies;
+    let cells = include_str!("cells.cuh");
+    let mut before = format!("\n#line 1 \"cells.cuh\"\n{cells}");
+    let mut text = vec![include_str!("fluxes.cu"), include_str!("matrix.cu"), include_str!("step.cu")];
+    if eddies.unknowns > 0 {
+        let of_model = include_str!("turbulence/eddies.cuh");
+        before = format!("\n{ALONG}{before}\n#line 1 \"eddies.cuh\"\n{of_model}");
+        text.push(include_str!("turbulence/eddies.cu"));
+    }
+    let source = source("incompressible", &before, &text.join("\n")).records::<Kernels>();
+    let source = if eddies.unknowns > 0 { source.records::<OfEddies>() } else { source };
+    let source = if eddies.laws > 0 { source.records::<OfLaws>() } else { source };
+    source
+        .define("EDDIES", eddies.unknowns)
+        .define("VARIANT", eddies.variant)
+        .define("HYBRID", eddies.hybrid)
+        .define("LAWS", eddies.laws)
         .define("NB", scheme.n)
         .define("CELLS", matrix_cells(scheme.n))
         .define("AXES", scheme.axes)
@@ -62,8 +82,13 @@ pub fn kernel_source(scheme: &Scheme) -> KernelSource {
 
 /// Every branch at least once.
 pub fn kernel_sources() -> Vec<KernelSource> {
-    let plain =
-        |n, axes, skewed| Scheme { n, axes, skewed, second_order: true, limited: false, central: false };
+    let plain = |n, axes, skewed| {
+        let eddies = Constants::default();
+        Scheme { n, axes, skewed, second_order: true, limited: false, central: false, eddies }
+    };
+    let nut = Constants { unknowns: 1, ..Constants::default() };
+    let two = |variant: KOmegaVariant| Constants { unknowns: 2, variant: variant as i32, ..nut };
+    let with = |eddies: Constants, form: HybridForm| Constants { hybrid: 1 + form as i32, ..eddies };
     [
         plain(4, 3, false),
         plain(4, 7, true),
@@ -73,6 +98,18 @@ pub fn kernel_sources() -> Vec<KernelSource> {
         Scheme { second_order: false, ..plain(6, 7, true) },
         Scheme { limited: true, ..plain(5, 7, true) },
         Scheme { central: true, ..plain(5, 7, true) },
+        Scheme { eddies: nut, ..plain(5, 7, true) },
+        Scheme { eddies: nut, limited: true, ..plain(6, 3, false) },
+        Scheme { eddies: two(KOmegaVariant::Sst), ..plain(6, 7, true) },
+        Scheme { eddies: two(KOmegaVariant::SstVorticity), central: true, ..plain(6, 3, false) },
+        Scheme { eddies: two(KOmegaVariant::Wilcox), second_order: false, ..plain(7, 7, true) },
+        Scheme { eddies: two(KOmegaVariant::Sst), ..plain(32, 7, true) },
+        Scheme { eddies: with(nut, HybridForm::Des), central: true, ..plain(5, 7, true) },
+        Scheme { eddies: with(nut, HybridForm::Ddes), ..plain(5, 7, true) },
+        Scheme { eddies: with(two(KOmegaVariant::Sst), HybridForm::Iddes), ..plain(6, 7, true) },
+        Scheme { eddies: Constants { laws: 1, ..nut }, ..plain(6, 7, true) },
+        Scheme { eddies: Constants { laws: 1, ..two(KOmegaVariant::Wilcox) }, ..plain(6, 3, false) },
+        Scheme { eddies: Constants { laws: 2, ..two(KOmegaVariant::Sst) }, ..plain(7, 7, true) },
     ]
     .iter()
     .map(kernel_source)
@@ -86,10 +123,10 @@ pub struct RowsCuda {
     pub rows: usize,
     place: DeviceBuffer<u32>,
     strides: DeviceBuffer<u32>,
-    area: DeviceBuffer<f64>,
+    pub area: DeviceBuffer<f64>,
     open: DeviceBuffer<u8>,
     slopes: DeviceBuffer<f64>,
-    volume: DeviceBuffer<f64>,
+    pub volume: DeviceBuffer<f64>,
     /// Numbers of the set-up.
     pub fluid: DeviceBuffer<f64>,
     /// Faces on the boundary.
@@ -137,13 +174,16 @@ fn runs<K: PartialEq, T>(items: &[T], key: impl Fn(&T) -> K) -> Vec<u32> {
     ptr
 }
 
-fn numbers(config: &Config) -> Vec<f64> {
-    let (fluid, space) = (&config.fluid, &config.space);
+fn numbers(solver: &IncompressibleSystem) -> Vec<f64> {
+    let (fluid, space) = (&solver.config.fluid, &solver.config.space);
     let (fourth, convective) = match space.flux {
         Flux::Roe => (0.0, 0.0),
         Flux::Central { fourth, convective } => (fourth, convective),
     };
     let mut all = vec![fluid.compressibility, fluid.viscosity, space.kappa, fourth, convective];
+    if let Some(turbulence) = &solver.turbulence {
+        all.extend(turbulence::numbers(&turbulence.model));
+    }
     for s in &fluid.scalars {
         all.push(s.diffusivity);
         all.extend(s.buoyancy);
@@ -190,7 +230,7 @@ impl RowsCuda {
         let mut by_row: Vec<(u32, u32)> = index.chunks(8).zip(0..).map(|(face, i)| (face[6], i)).collect();
         by_row.sort_unstable();
         let boundary_faces: Vec<u32> = by_row.iter().map(|f| f.1).collect();
-        let corners: Vec<u32> = if skewed {
+        let corners: Vec<u32> = if skewed || solver.turbulence.is_some() {
             let of = |(block, first): (&Block, &usize)| -> Vec<u32> {
                 block.corners.iter().flatten().map(|at| (first + at) as u32).collect()
             };
@@ -210,13 +250,13 @@ impl RowsCuda {
             open: stream.upload(&open)?,
             slopes,
             volume: of_cells(1, &|b| b.metrics.volume.clone())?,
-            fluid: stream.upload(&numbers(&solver.config))?,
+            fluid: stream.upload(&numbers(solver))?,
             faces: index.len() / 8,
             face_index: stream.upload(&index)?,
             face_metric: stream.upload(&metric)?,
             given: stream.upload(&given)?,
             host_given: given,
-            kinds: stream.upload(&kinds(&space.patches))?,
+            kinds: stream.upload(&kinds(&space.patches, solver.turbulence.is_some()))?,
             boundary_ptr: stream.upload(&runs(&by_row, |f| f.0))?,
             boundary_faces: stream.upload(&boundary_faces)?,
             corners: stream.upload(&corners)?,
@@ -278,7 +318,7 @@ fn faces(space: &Space, first_cells: &[usize]) -> (Vec<u32>, Vec<f64>) {
                 e,
                 f,
                 face.row as u32,
-                0,
+                face.axis(&space.blocks[patch.block]) as u32,
             ]);
             metric.extend(face.n.iter().chain(&face.slope).chain(&face.center));
         }
@@ -286,14 +326,16 @@ fn faces(space: &Space, first_cells: &[usize]) -> (Vec<u32>, Vec<f64>) {
     (index, metric)
 }
 
-/// Conditions of each patch.
-fn kinds(patches: &[Patch]) -> Vec<u32> {
+/// Conditions of each patch, with what it is to a turbulence model where there is one.
+fn kinds(patches: &[Patch], turbulent: bool) -> Vec<u32> {
     let scalar = |kind: &ScalarKind| match kind {
         ScalarKind::NoFlux => 0,
         ScalarKind::Value => 1,
         ScalarKind::Far => 2,
     };
-    let of =
-        |p: &Patch| std::iter::once(p.kind as u32).chain(p.scalars.iter().map(scalar)).collect::<Vec<_>>();
+    let of = |p: &Patch| -> Vec<u32> {
+        let class = turbulent.then(|| class(p) as u32);
+        std::iter::once(p.kind as u32).chain(p.scalars.iter().map(scalar)).chain(class).collect()
+    };
     patches.iter().flat_map(of).collect()
 }

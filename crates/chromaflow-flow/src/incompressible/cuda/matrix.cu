@@ -11,9 +11,13 @@ time_steps(TimeSteps) {
     if (row >= rows) return;
     const uint2 p = place[row], s = strides[p.y & 0xffff];
     const Q4 state = load_q4(q, cells, p.x);
+#if EDDIES
+    double spread = fluid->viscosity + coefficients[p.x], radius = 0;
+#else
     double spread = fluid->viscosity, radius = 0;
+#endif
 #pragma unroll
-    for (int m = 0; m < NB - 4; m++) spread = fmax(spread, fluid->scalars[m].diffusivity);
+    for (int m = 0; m < SCALARS; m++) spread = fmax(spread, fluid->scalars[m].diffusivity);
 #pragma unroll
     for (int d = 0; d < 3; d++) {
         if (!(AXES >> d & 1)) continue;
@@ -42,9 +46,14 @@ fill_matrix(FillMatrix) {
     const Q4 unit = {col == 0 ? 1.0 : 0.0, col == 1 ? 1.0 : 0.0, col == 2 ? 1.0 : 0.0, col == 3 ? 1.0 : 0.0};
     Q4 own = {0, 0, 0, 0};
 #if NB > 4
-    double own_self = 0, own_carried[NB - 4];
+    // Of the scalars, then of a turbulence model.
+    double own_carried[NB - 4];
 #pragma unroll
     for (int m = 0; m < NB - 4; m++) own_carried[m] = 0;
+#endif
+#if EDDIES
+    const Turbulence turbulence = {fluid, q, coefficients, cells};
+    const Weights own_weights(turbulence, p.x);
 #endif
 #pragma unroll 1
     for (int f = 0; f < 6; f++) {
@@ -58,13 +67,32 @@ fill_matrix(FillMatrix) {
         const auto both = pointwise::flux_incompressible_roe_derivatives(fluid->beta, ql, qr, n, unit);
         // The cell is on the left of its upper faces, on the right of its lower ones, where the flux enters.
         Q4 here, there;
-        const double friction = fluid->viscosity * metric;
+#if EDDIES
+        const double eddies = turbulence.at_face(face - step, face);
+#else
+        const double eddies = 0;
+#endif
+        const double friction = (fluid->viscosity + eddies) * metric;
 #pragma unroll
         for (int r = 0; r < 4; r++) {
             here[r] = upwards ? both._0[r] : -both._1[r], there[r] = upwards ? both._1[r] : -both._0[r];
             if (r > 0) here[r] += friction * unit[r], there[r] -= friction * unit[r];
         }
         const bool folded = p.y >> (16 + f) & 1;
+#if EDDIES
+        const Side side = {p.x, upwards ? face : face - step, face, step, d, upwards};
+        if (col >= FLOW) {
+            const Vec3 turned = transposed(q, area, volumes, cells, s, d, face, n);
+            const double mine = turbulence.at_face_by(col - FLOW, side.at);
+            const double other = turbulence.at_face_by(col - FLOW, side.beyond);
+#pragma unroll
+            for (int c = 0; c < 3; c++) {
+                const double along = face_slope(q + (u64)(1 + c) * cells, slopes, cells, s, d, face) + turned[c];
+                const double out = upwards ? along : -along;
+                here[1 + c] = -mine * out, there[1 + c] = -other * out;
+            }
+        }
+#endif
 #pragma unroll
         for (int r = 0; r < 4; r++) {
             own[r] += folded ? here[r] + there[r] : here[r];
@@ -74,10 +102,10 @@ fill_matrix(FillMatrix) {
         const double volume = pointwise::flux_incompressible_roe(fluid->beta, ql, qr, n)[0] / fluid->beta;
         const double outwards = upwards ? volume : -volume;
 #pragma unroll
-        for (int m = 0; m < NB - 4; m++) {
+        for (int m = 0; m < SCALARS; m++) {
             const double* field = q + (u64)(4 + m) * cells;
             const double from = (volume >= 0 ? field[face - step] : field[face]) / fluid->beta;
-            const double spread = fluid->scalars[m].diffusivity * metric;
+            const double spread = diffusivity(fluid, m, eddies) * metric;
             const bool self = col == 4 + m;
             const double mine = self ? 0.5 * (outwards + fabs(outwards)) + spread : from * here[0];
             const double other = self ? 0.5 * (outwards - fabs(outwards)) - spread : from * there[0];
@@ -85,6 +113,19 @@ fill_matrix(FillMatrix) {
             own_carried[m] += folded ? mine + other : mine;
             column[4 + m] = other;
         }
+#endif
+#if EDDIES
+#pragma unroll
+        for (int v = 0; v < EDDIES; v++) {
+            const double* field = turbulence.values(v);
+            const double change = outwards < 0 ? (field[side.beyond] - field[side.at]) / fluid->beta : 0.0;
+            const double coupling = turbulence.gamma(v, side) * metric - fmin(outwards, 0.0);
+            const bool self = col == FLOW + v;
+            const double mine = self ? coupling : change * here[0], other = self ? -coupling : change * there[0];
+            own_carried[SCALARS + v] += folded ? mine + other : mine;
+            column[FLOW + v] = other;
+        }
+        own_weights.measure(column, col, Weights(turbulence, side.beyond));
 #endif
         __syncthreads();
         put_blocks(tile, count,
@@ -94,15 +135,26 @@ fill_matrix(FillMatrix) {
     const double volume = volumes[p.x], by_time = steps[row] + (col > 0 ? volume * rate : 0.0);
 #pragma unroll
     for (int r = 0; r < 4; r++) column[r] = own[r] + by_time * unit[r];
-#if NB > 4
+#if SCALARS > 0
 #pragma unroll
-    for (int m = 0; m < NB - 4; m++) {
+    for (int m = 0; m < SCALARS; m++) {
         const bool self = col == 4 + m;
         column[4 + m] = own_carried[m] + (self ? by_time : 0.0);
 #pragma unroll
         for (int c = 0; c < 3; c++)
             if (self) column[1 + c] -= volume * fluid->scalars[m].buoyancy[c];
     }
+#endif
+#if EDDIES
+    const Model& model = fluid->model;
+    double source[EDDIES];
+    source_column(col, sources + row, rows, residual[(u64)row * NB + FLOW] / volume, source);
+#pragma unroll
+    for (int v = 0; v < EDDIES; v++) {
+        const double time = by_time + steps[row] * (1.0 / model.cfl_ratio - 1.0);
+        column[FLOW + v] = own_carried[SCALARS + v] + volume * source[v] + (col == FLOW + v ? time : 0.0);
+    }
+    own_weights.measure(column, col, own_weights);
 #endif
     __syncthreads();
     put_blocks(tile, count, diag + (u64)first * NB * NB, 1);
@@ -116,7 +168,7 @@ boundary_matrix(BoundaryMatrix) {
     const double beta = fluid->beta;
     for (u32 k = ptr[i]; k < ptr[i + 1]; k++) {
         const Face face = load_face(index, metric, list[k]);
-        const u32* kind = kinds + face.patch * (NB - 3);
+        const u32* kind = kinds + face.patch * KINDS;
         const pointwise::GhostKind flow = (pointwise::GhostKind)kind[0];
         const Q4 inside = load_q4(q, cells, face.cell), values = load_given(given, list[k]);
         const Q4 ghost = ghost_state(face, flow, beta, inside, q, values);
@@ -124,7 +176,17 @@ boundary_matrix(BoundaryMatrix) {
 #pragma unroll
         for (int c = 0; c < 4; c++) mean[c] = 0.5 * (inside[c] + ghost[c]);
         double* column = diag + ((u64)face.row * NB + col) * NB;
+#if EDDIES
+        const u32 what = kind[KINDS - 1];
+        const double eddies = eddies_at(coefficients, what, face);
+        const Turbulence turbulence = {fluid, q, coefficients, cells};
+        const Weights weights(turbulence, face.cell);
+#else
+        const double eddies = 0;
+#endif
+        const double leaving = pointwise::flux_incompressible(beta, mean, face.n)[0] / beta;
         if (col < 4) {
+            const double friction = (fluid->viscosity + eddies) * face.slope[0];
             const auto all = pointwise::ghost_incompressible_jacobian(flow, beta, inside, values, face.n);
             Q4 follows = {0, 0, 0, 0}, half;
 #pragma unroll
@@ -136,23 +198,43 @@ boundary_matrix(BoundaryMatrix) {
             const Q4 by_cell = pointwise::flux_incompressible_derivative(beta, mean, half, face.n);
 #pragma unroll
             for (int r = 0; r < 4; r++)
-                column[r] += by_cell[r] +
-                             (r > 0 ? fluid->viscosity * face.slope[0] * ((col == r ? 1.0 : 0.0) - follows[r]) : 0.0);
-#if NB > 4
-            const double leaving = pointwise::flux_incompressible(beta, mean, face.n)[0] / beta;
+                column[r] += by_cell[r] + (r > 0 ? friction * ((col == r ? 1.0 : 0.0) - follows[r]) : 0.0);
 #pragma unroll
-            for (int m = 4; m < NB; m++) {
+            for (int m = 4; m < FLOW; m++) {
                 const double value = q[(u64)m * cells + face.cell];
-                const double mid = is_fixed(kind[m - 3], leaving) ? given[(u64)list[k] * NB + m] : value;
+                const double mid = is_fixed(kind[m - 3], leaving) ? given[(u64)list[k] * FLOW + m] : value;
                 column[m] += mid * by_cell[0] / beta;
+            }
+#if EDDIES
+#pragma unroll
+            for (int v = 0; v < EDDIES; v++) {
+                const double value = turbulence.values(v)[face.cell];
+                const Vec3 leaves = through_boundary(turbulence, what, face, v, value, leaving, distance[face.row]);
+                column[FLOW + v] += leaves[2] * by_cell[0] / beta / weights.of[v];
+            }
+        } else if (col >= FLOW) {
+            const int v = col - FLOW;
+            const double value = turbulence.values(v)[face.cell];
+            column[col] += through_boundary(turbulence, what, face, v, value, leaving, distance[face.row])[1];
+            if (what != WALL) {
+                const Vec3 turned = transposed_at(q, area, volumes, cells, face);
+#pragma unroll
+                for (int c = 0; c < 3; c++) {
+                    double middle;
+                    const double slope = at_face(q + (u64)(1 + c) * cells, face, middle);
+                    column[1 + c] -= 2.0 * turbulence.at_face_by(v, face.cell) * (slope + turned[c]) * weights.at(v);
+                }
             }
 #endif
         } else {
-#if NB > 4
-            const double leaving = pointwise::flux_incompressible(beta, mean, face.n)[0] / beta;
+#if SCALARS > 0
             const double slope = is_fixed(kind[col - 3], leaving) ? -1.0 : 1.0;
-            column[col] +=
-                leaving * 0.5 * (1.0 + slope) + fluid->scalars[col - 4].diffusivity * face.slope[0] * (1.0 - slope);
+#if EDDIES
+            const double spread = diffusivity_at(turbulence, col - 4, what, face);
+#else
+            const double spread = diffusivity(fluid, col - 4, eddies);
+#endif
+            column[col] += leaving * 0.5 * (1.0 + slope) + spread * face.slope[0] * (1.0 - slope);
 #endif
         }
     }

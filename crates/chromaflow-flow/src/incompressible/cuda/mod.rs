@@ -3,10 +3,12 @@
 //!
 //! | | |
 //! |---|---|
+//! | `cells.cuh` | what all kernels share |
 //! | `fluxes.cu` | ghost cells, residual (RHS): a thread a row, or a face of the boundary |
 //! | `matrix.cu` | the matrix (AFILL): a thread a column of a cell's blocks; time steps (TSD); couplings of blocks |
 //! | `step.cu` | time levels, norms, forces, update |
 //! | `grid.rs` | the grid on the device |
+//! | `turbulence/` | turbulence models |
 //!
 //! The pointwise physics are this crate's Rust functions, emitted; the exchange is [`ExchangeCuda`], the linear solver
 //! [`DeviceStructuredIlu`]. A case gives the same bits on every run, and the CPU's history to the rounding of sums.
@@ -15,8 +17,9 @@ mod arguments;
 mod grid;
 #[cfg(test)]
 mod tests;
+mod turbulence;
 
-use super::config::Implicit;
+use super::config::{Implicit, MAX_UNKNOWNS_ON_GPU};
 use super::{IncompressibleSystem, Solver};
 use crate::config::Time;
 use crate::gpu::{Clock, Sums, blocks};
@@ -33,11 +36,9 @@ use chromaflow::gpu::{GpuError, Storage, Vectors};
 use chromaflow_device::cuda::{DeviceBuffer, Gpu, Pinned, Stream};
 use chromaflow_device::{enqueue, kernel_arguments};
 use grid::RowsCuda;
+use turbulence::EddiesCuda;
 
 pub(crate) use grid::kernel_sources;
-
-/// Most unknowns a cell.
-pub const MAX_UNKNOWNS: usize = 32;
 
 /// The state of a solver on a GPU and all that a step needs.
 struct FlowCuda {
@@ -45,7 +46,9 @@ struct FlowCuda {
     kernels: Kernels,
     grid: RowsCuda,
     exchange: ExchangeCuda,
+    /// Unknowns a cell, and those of the flow among them.
     n: usize,
+    flow: usize,
     implicit: Implicit,
     walls: Walls,
     // State, `[n, cells]`.
@@ -67,9 +70,11 @@ struct FlowCuda {
     vector_work: DeviceBuffer<f64>,
     // Numbers for the host.
     sums: Sums,
-    first_bad: DeviceBuffer<u32>,
-    host_bad: Pinned<u32>,
+    /// The first row whose update is not finite, the number of those whose update was cut.
+    counts: DeviceBuffer<u32>,
+    host_counts: Pinned<u32>,
     clock: Clock,
+    eddies: Option<EddiesCuda>,
 }
 
 impl Solver {
@@ -79,16 +84,12 @@ impl Solver {
     /// # Errors
     /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors. [`FlowError::Value`]: more than 32 unknowns a cell.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
-        if self.host.n > MAX_UNKNOWNS {
+        if self.host.n > MAX_UNKNOWNS_ON_GPU {
             return Err(FlowError::Value {
                 name: "the number of unknowns a cell".into(),
                 value: self.host.n as f64,
                 expected: "at most 32 on a GPU: take fewer scalars, or the CPU",
             });
-        }
-        if self.host.turbulence.is_some() {
-            let problem = "turbulent incompressible flow is computed on the CPU alone: --backend cpu";
-            return Err(FlowError::TurbulenceOption { key: "model", problem });
         }
         self.sync()?;
         if self.host.space.part.over.is_some() {
@@ -136,29 +137,35 @@ impl FlowCuda {
             vector_work: buffer(vectors.partials() + 1)?,
             vectors,
             sums: Sums::new(stream, n, norm_blocks, patches)?,
-            first_bad: stream.upload(&[u32::MAX])?,
-            host_bad: Pinned::zeroed(stream.gpu(), 1)?,
+            counts: stream.upload(&[u32::MAX, 0])?,
+            host_counts: Pinned::zeroed(stream.gpu(), 2)?,
             clock: Clock::new(stream.gpu(), 24 + 4 * config.implicit.corrections)?,
             exchange: ExchangeCuda::new(stream, &space.part.exchange, grid.arrays.offsets(), cells)?,
             implicit: config.implicit,
             walls: Walls { scale: solver.force_scale(), names, counted: config.reference.markers.clone() },
+            eddies: (solver.turbulence.as_ref())
+                .map(|turbulence| EddiesCuda::new(stream, &module, solver, turbulence, cells))
+                .transpose()?,
             stream: stream.clone(),
             kernels,
             grid,
             n,
+            flow: config.fluid.unknowns(),
             matrix,
             ilu,
         })
     }
 
-    /// States beyond the boundary and across interfaces.
+    /// States beyond the boundary and across interfaces, and with them the terms of turbulence.
     fn fill_ghosts(&mut self) -> Result<(), GpuError> {
         let running = Part::Residual.begin();
+        self.find_laws()?;
         let (k, g, stream) = (&self.kernels, &self.grid, &self.stream);
         // SAFETY: faces' cells and ghosts are cells of the grid.
         unsafe {
             enqueue! { k.boundary_ghosts.launch(blocks(g.faces, 128), 128), stream, BoundaryGhosts {
-                faces: g.faces as u32, cells: g.cells(), at: g.faces(), fluid: &g.fluid, q: &self.q,
+                faces: g.faces as u32, cells: g.cells(), at: g.faces(), fluid: &g.fluid, eddies: self.eddies(),
+                q: &self.q,
             } }?;
         }
         self.clock.done(running, stream)?;
@@ -172,6 +179,11 @@ impl FlowCuda {
             } }?;
         }
         self.clock.done(running, stream)?;
+        if self.eddies.is_some() {
+            let running = Part::Residual.begin();
+            self.find_eddies()?;
+            self.clock.done(running, &self.stream)?;
+        }
         Ok(())
     }
 
@@ -183,7 +195,7 @@ impl FlowCuda {
         // SAFETY: vectors have n values a row, the state n a cell; ghost cells are two deep, as far as the stencil reaches.
         unsafe {
             enqueue! { k.residual.launch(blocks(g.rows, 128), 128), stream, Residual {
-                grid: g.rows(), fluid: &g.fluid, q: &self.q, out: &self.residual,
+                grid: g.rows(), fluid: &g.fluid, q: &self.q, eddies: self.eddies(), out: &self.residual,
             } }?;
             enqueue! { k.boundary_residual.launch(blocks(boundary, 128), 128), stream, BoundaryResidual {
                 row: self.boundary_rows(), q: &self.q, out: &self.residual,
@@ -205,7 +217,7 @@ impl FlowCuda {
             }
             self.clock.done(running, stream)?;
         }
-        Ok(())
+        self.measure_eddies()
     }
 
     /// What kernels over rows at the boundary take.
@@ -213,7 +225,7 @@ impl FlowCuda {
         let g = &self.grid;
         kernel_arguments! { BoundaryRows {
             count: g.boundary_rows() as u32, ptr: &g.boundary_ptr, list: &g.boundary_faces, cells: g.cells(),
-            at: g.faces(), fluid: &g.fluid,
+            at: g.faces(), fluid: &g.fluid, area: &g.area, volumes: &g.volume, eddies: self.eddies(),
         } }
     }
 
@@ -228,8 +240,8 @@ impl FlowCuda {
                 grid: g.rows(), residual: &self.residual, partials: &self.sums.norms,
             } }?;
             enqueue! { self.sums.over_walls(&k.wall_forces), stream, WallForces {
-                parts: &self.sums.parts, cells: g.cells(), at: g.faces(), fluid: &g.fluid, q: &self.q, cx, cy,
-                cz, partials: &self.sums.forces,
+                parts: &self.sums.parts, cells: g.cells(), at: g.faces(), fluid: &g.fluid,
+                eddies: self.eddies(), q: &self.q, cx, cy, cz, partials: &self.sums.forces,
             } }?;
         }
         self.sums.add_up(stream, &k.add_parts)
@@ -242,13 +254,13 @@ impl FlowCuda {
         // SAFETY: the matrix has the blocks of all rows; the launch shape is the kernel's own.
         unsafe {
             enqueue! { k.time_steps.launch(blocks(g.rows, 128), 128), stream, TimeSteps {
-                grid: g.rows(), fluid: &g.fluid, q: &self.q, cfl, steps: &self.steps,
+                grid: g.rows(), fluid: &g.fluid, q: &self.q, eddies: self.eddies(), cfl, steps: &self.steps,
             } }?;
             self.clock.done(running, stream)?;
             running = Part::Assembly.begin();
             enqueue! { k.fill_matrix.launch(blocks(g.rows, cells), cells * n), stream, FillMatrix {
-                grid: g.rows(), fluid: &g.fluid, q: &self.q, steps: &self.steps, rate, diag: &a.diag,
-                lower: &a.lower, upper: &a.upper,
+                grid: g.rows(), fluid: &g.fluid, q: &self.q, eddies: self.eddies(), residual: &self.residual,
+                steps: &self.steps, rate, diag: &a.diag, lower: &a.lower, upper: &a.upper,
             } }?;
             enqueue! { k.boundary_matrix.launch(blocks(boundary * n, 128), 128), stream, BoundaryMatrix {
                 row: self.boundary_rows(), q: &self.q, diag: &a.diag,
@@ -315,12 +327,12 @@ impl FlowCuda {
 
     fn apply_update(&mut self) -> Result<(), GpuError> {
         let g = &self.grid;
-        self.first_bad.upload(&[u32::MAX])?;
+        self.counts.upload(&[u32::MAX, 0])?;
         // SAFETY: n values a row and a cell.
         Ok(unsafe {
             enqueue! { self.kernels.apply_update.launch(blocks(g.rows, 128), 128), &self.stream, ApplyUpdate {
-                grid: g.rows(), x: &self.update, q: &self.q, last_good: &self.last_good,
-                first_bad: &self.first_bad,
+                grid: g.rows(), fluid: &g.fluid, x: &self.update, q: &self.q, last_good: &self.last_good,
+                counts: &self.counts,
             } }
         }?)
     }
@@ -334,7 +346,9 @@ impl System for FlowCuda {
         self.measure()?;
         self.clock.done(running, &self.stream)?;
         self.stream.synchronize()?;
-        Ok(self.walls.measured(&self.sums))
+        let mut found = self.walls.measured(&self.sums);
+        let coupled = found.squares.split_off(self.flow);
+        Ok(found.with_coupled(coupled))
     }
 
     fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
@@ -347,11 +361,12 @@ impl System for FlowCuda {
         }
         let running = Part::Misc.begin();
         self.apply_update()?;
-        self.first_bad.download_later(&mut self.host_bad)?;
+        self.counts.download_later(&mut self.host_counts)?;
         self.clock.done(running, &self.stream)?;
         self.stream.synchronize()?;
-        let bad = Some(self.host_bad[0] as usize).filter(|&row| row < self.grid.rows);
-        Ok(Advanced { reduction: Some(reduction), bad, ..Advanced::default() })
+        let bad = Some(self.host_counts[0] as usize).filter(|&row| row < self.grid.rows);
+        let limited = self.host_counts[1] as usize;
+        Ok(Advanced { reduction: Some(reduction), bad, limited, ..Advanced::default() })
     }
 
     fn restore(&mut self) -> Result<(), FlowError> {
@@ -391,6 +406,10 @@ impl Device<IncompressibleSystem> for FlowCuda {
 
     fn download(&self, host: &mut IncompressibleSystem) -> Result<(), FlowError> {
         self.grid.arrays.download(&self.q, &mut host.fields)?;
+        if let Some(turbulence) = &mut host.turbulence {
+            turbulence.find_laws(&host.space, &host.fields);
+            turbulence.prepare(&host.team, &host.space, &host.fields);
+        }
         self.residual.download_into(&mut host.residual)?;
         if let Some(levels) = &self.levels {
             for (level, values) in levels.iter().zip(&mut host.levels) {

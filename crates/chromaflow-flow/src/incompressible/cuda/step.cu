@@ -53,27 +53,50 @@ wall_forces(WallForces) {
         const double* center = metric + (u64)(part.x + threadIdx.x) * 9 + 6;
         arm = {center[0] - cx, center[1] - cy, center[2] - cz};
         const double p = 0.5 * (q[face.cell] + q[face.ghost]);
-        boundary_flux(q, cells, face, fluid, f[1]);
+#if EDDIES
+        boundary_flux(q, cells, face, fluid, eddies_at(coefficients, WALL, face), f[1]);
+#else
+        boundary_flux(q, cells, face, fluid, 0, f[1]);
+#endif
 #pragma unroll
         for (int d = 0; d < 3; d++) f[0][d] = p * face.n[d];
     }
     sum_forces(arm, f, partials);
 }
 
-// q -= x; the old state is kept, the first row whose update is not finite is told. A thread a row.
+// q -= x, of a turbulence model as far as its unknowns' range goes; the old state is kept. `counts`: the first row
+// whose update is not finite, the number of those whose update was cut. A thread a row.
 extern "C" __global__ void __launch_bounds__(128)
 apply_update(ApplyUpdate) {
     const u32 row = blockIdx.x * 128 + threadIdx.x;
     bool bad = false;
+#if EDDIES
+    bool cut = false;
+#endif
     if (row < rows) {
         const u32 at = place[row].x;
 #pragma unroll
-        for (int c = 0; c < NB; c++) {
+        for (int c = 0; c < FLOW; c++) {
             const u64 i = (u64)c * cells + at;
             const double old = q[i], change = x[(u64)row * NB + c];
             last_good[i] = old, q[i] = old - change;
             bad = bad || !(fabs(change) <= 1.7976931348623157e308);
         }
+#if EDDIES
+#pragma unroll
+        for (int v = 0; v < EDDIES; v++) {
+            const u64 i = (u64)(FLOW + v) * cells + at;
+            const double old = q[i], change = x[(u64)row * NB + FLOW + v];
+            const double by = change * weight_of(fluid, v, old), made = updated(fluid, old, by);
+            last_good[i] = old, q[i] = made;
+            cut = cut || made > old - by;
+            bad = bad || !(fabs(change) <= 1.7976931348623157e308);
+        }
+#endif
     }
-    tell_first(bad, row, first_bad);
+    tell_first(bad, row, counts);
+#if EDDIES
+    const u32 some = __popc(__ballot_sync(0xffffffffu, cut));
+    if (threadIdx.x % 32 == 0 && some) atomicAdd(counts + 1, some);
+#endif
 }

@@ -1,7 +1,9 @@
 //! Turbulence: what changes of a uniform flow, the matrix against differences, channels, restarts.
 
 use super::*;
-use crate::config::{Cfl, Hybrid, Steady, TurbulenceConfig, TurbulenceModel, Unsteady};
+use crate::config::{
+    Cfl, Hybrid, Quadratic, Steady, TurbulenceConfig, TurbulenceModel, Unsteady, WallTreatment,
+};
 use crate::grid::generate::{FlatPlate, HalfChannel};
 use crate::grid::{Plot3dOptions, read};
 use crate::turbulence::k_omega::{KOmega, KOmegaVariant, k_omega_blending, k_omega_rate, k_omega_sources};
@@ -16,11 +18,16 @@ const NU: f64 = 0.01;
 
 /// k = 0.02 and omega = 7, or nut = 3 nu, in a uniform flow past a wall that goes with it, with all kinds of boundaries.
 fn uniform(grid: &Grid, model: TurbulenceModel, second_order: bool) -> Solver {
+    uniform_hybrid(grid, model, second_order, Hybrid::None)
+}
+
+fn uniform_hybrid(grid: &Grid, model: TurbulenceModel, second_order: bool, hybrid: Hybrid) -> Solver {
     let (_, mut config) = passed([1.0, 0.4, 0.0], 1);
     config.fluid.viscosity = NU;
     config.turbulence = Some(TurbulenceConfig {
         model,
         second_order,
+        hybrid,
         inflow_k: 0.02,
         inflow_ratio: 0.02 / 7.0 / NU,
         ..TurbulenceConfig::default()
@@ -37,24 +44,52 @@ fn values_of(model: TurbulenceModel) -> Vec<f64> {
     if model.is_spalart_allmaras() { vec![3.0] } else { vec![0.02, 7.0] }
 }
 
-/// Sources of k and omega, or of nut, where nothing varies, at this distance from walls.
-fn sources_of(model: TurbulenceModel, distance: f64) -> Vec<f64> {
+/// Sources of k and omega, or of nut, where nothing varies, at this distance from walls; of DES97 those of a grid whose longest edge is `longest`.
+fn sources_of(model: TurbulenceModel, distance: f64, longest: f64) -> Vec<f64> {
     let Some(variant) = KOmegaVariant::of(model) else {
         let sa = SpalartAllmaras { variant: SaVariant::Negative, scale: NU };
-        return vec![sa_source(sa, 1.0, 3.0, 0.0, distance)[0]];
+        return vec![sa_source(sa, 1.0, 3.0, 0.0, distance.min(0.65 * longest))[0]];
     };
     let (model, still) = (KOmega { variant, ambient_k: 0.0, ambient_omega: 0.0 }, [[0.0; 3]; 2]);
     let [f1, f2] = k_omega_blending(model, &[1.0, NU], distance, &[0.02, 7.0], &still);
     let rate = k_omega_rate(model, f2, 7.0, &[0.0; 4]);
-    k_omega_sources(model, f1, &rate, 1.0, &[0.02, 7.0], &[0.0; 4], &still, 1.0)[..2].to_vec()
+    let length = 0.02_f64.sqrt() / (0.09 * 7.0);
+    let shortened = (length / ((0.78 * f1 + 0.61 * (1.0 - f1)) * longest)).max(1.0);
+    k_omega_sources(model, f1, &rate, 1.0, &[0.02, 7.0], &[0.0; 4], &still, shortened)[..2].to_vec()
+}
+
+/// The longest edge of each cell, i fastest, block after block.
+fn longest_edges(grid: &Grid) -> Vec<f64> {
+    let mut all = Vec::new();
+    for block in &grid.blocks {
+        let [ci, cj, ck] = block.cells();
+        let node =
+            |i: usize, j: usize, k: usize| block.nodes[i + block.points[0] * (j + block.points[1] * k)];
+        let length = |a: [f64; 3], b: [f64; 3]| (0..3).map(|d| (a[d] - b[d]).powi(2)).sum::<f64>().sqrt();
+        for (k, j, i) in (0..ck).flat_map(|k| (0..cj).flat_map(move |j| (0..ci).map(move |i| (k, j, i)))) {
+            let mut longest = 0.0_f64;
+            for (a, b) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+                let along = length(node(i, j + a, k + b), node(i + 1, j + a, k + b));
+                let across = length(node(i + a, j, k + b), node(i + a, j + 1, k + b));
+                let upwards = length(node(i + a, j + b, k), node(i + a, j + b, k + 1));
+                longest = longest.max(along).max(across).max(upwards);
+            }
+            all.push(longest);
+        }
+    }
+    all
 }
 
 /// A uniform flow stays, and of uniform turbulence nothing changes but by its sources, on wavy blocks.
 #[test]
 fn uniform_turbulence_changes_by_its_sources_alone() {
-    for (model, second_order) in MODELS.into_iter().zip([false, true, true, true]) {
+    let plain =
+        MODELS.into_iter().zip([false, true, true, true]).map(|(m, second)| (m, second, Hybrid::None));
+    let hybrids = [TurbulenceModel::Sst, TurbulenceModel::SaNeg].map(|model| (model, true, Hybrid::Des));
+    for (model, second_order, hybrid) in plain.chain(hybrids) {
         let (grid, _) = passed([1.0, 0.4, 0.0], 0);
-        let mut solver = uniform(&grid, model, second_order);
+        let mut solver = uniform_hybrid(&grid, model, second_order, hybrid);
+        let longest = longest_edges(&grid);
         let (n, residual) = (solver.unknowns(), solver.steady_residual());
         let mut far = 0;
         for ((r, (x, volume)), row) in residual.chunks(n).zip(solver.cells()).zip(0..) {
@@ -67,7 +102,8 @@ fn uniform_turbulence_changes_by_its_sources_alone() {
                 let (b, at) = host.space.part.locate(row);
                 let distance = host.turbulence.as_ref().unwrap().blocks[b].distance[at];
                 assert!((distance - (1.0 - x[2])).abs() < 1e-12, "{distance} at {x:?}");
-                for (r, source) in r[5..].iter().zip(sources_of(model, distance)) {
+                let edge = if hybrid == Hybrid::None { f64::INFINITY } else { longest[row] };
+                for (r, source) in r[5..].iter().zip(sources_of(model, distance, edge)) {
                     let error = (r / volume + source) / source;
                     assert!(error.abs() < 1e-12, "{model:?} at {x:?}: {} {source}", r / volume);
                 }
@@ -183,7 +219,16 @@ fn the_matrix_has_stress_and_production() {
 
 /// A half channel of height 1 that a force of 1 drives, so that the friction velocity is 1: its viscosity is one over the Reynolds number of that.
 fn channel(model: TurbulenceModel, reynolds: f64) -> Solver {
-    let grid = HalfChannel { cells: [1, 96], size: [1.0, 1.0], growth: 1.08 }.grid();
+    channel_of(model, reynolds, (96, 1.08), WallTreatment::Resolved)
+}
+
+fn channel_of(
+    model: TurbulenceModel,
+    reynolds: f64,
+    (cells, growth): (usize, f64),
+    walls: WallTreatment,
+) -> Solver {
+    let grid = HalfChannel { cells: [1, cells], size: [1.0, 1.0], growth }.grid();
     let grid = grid.periodic("inlet", "outlet").unwrap();
     let mut config = Config { force: [1.0, 0.0, 0.0], ..Config::default() };
     config.fluid.viscosity = 1.0 / reynolds;
@@ -191,11 +236,13 @@ fn channel(model: TurbulenceModel, reynolds: f64) -> Solver {
     config.initial = vec![0.0, 18.0];
     config.reference.velocity = 18.0;
     config.turbulence =
-        Some(TurbulenceConfig { model, inflow_k: 1e-2, inflow_ratio: 10.0, ..Default::default() });
+        Some(TurbulenceConfig { model, walls, inflow_k: 1e-2, inflow_ratio: 10.0, ..Default::default() });
     config.boundaries =
         [("wall".to_owned(), Boundary::WALL), ("middle".to_owned(), Boundary::Symmetry)].into();
     config.implicit.cfl = Cfl { start: 10.0, max: 3e3, growth: 1.1, ..config.implicit.cfl };
-    config.time = Time::Steady(Steady { iterations: 600, orders: 12.0 });
+    // Coarse cells with k and omega next to a law take many steps.
+    let (iterations, orders) = if growth > 1.0 { (600, 12.0) } else { (1000, 7.0) };
+    config.time = Time::Steady(Steady { iterations, orders });
     Solver::new(&grid, config, Arc::new(Team::new(1))).unwrap()
 }
 
@@ -232,6 +279,61 @@ fn channels_have_the_law_of_the_wall() {
         }
         println!("{model:?} {reynolds}: {} iterations, {middle:.3} in the middle", last.iteration);
         assert!(reynolds > 1e3 || (middle / 20.13 - 1.0).abs() < 0.04, "{model:?}: {middle}");
+    }
+}
+
+/// With laws of the wall the first cells of a channel reach from the wall to y+ 160, with nut to 50, too; the drag is what drives the flow, and velocities are those of the logarithmic law and, in the middle, of the same
+/// model on a grid that resolves the wall.
+#[test]
+fn channels_with_laws_of_the_wall_have_coarse_cells() {
+    for (model, most) in
+        [(TurbulenceModel::SaNeg, 0.03), (TurbulenceModel::Sst, 0.04), (TurbulenceModel::KOmega, 0.05)]
+    {
+        let finish = |mut solver: Solver| {
+            let mut last = None;
+            let outcome = solver.run(|report| {
+                last = Some(report.clone());
+                true
+            });
+            (solver, outcome, last.unwrap())
+        };
+        let middle = |solver: &Solver| solver.state()[(solver.centers().len() - 1) * solver.unknowns() + 1];
+        let resolved = middle(&finish(channel(model, 5000.0)).0);
+        let with_nut = model.is_spalart_allmaras();
+        let grids =
+            [(100, WallTreatment::Automatic), (32, WallTreatment::Automatic), (32, WallTreatment::Functions)];
+        for (cells, walls) in grids.into_iter().filter(|grid| with_nut || grid.0 < 100) {
+            let (solver, outcome, last) = finish(channel_of(model, 5000.0, (cells, 1.0), walls));
+            let what = format!("{model:?}, {cells} cells, {walls:?}");
+            let found = middle(&solver);
+            let first = solver.state()[1];
+            let y = 0.5 / cells as f64 * 5000.0;
+            println!(
+                "{what}: {} iterations, {outcome:?}, first {first:.3} at {y:.1}, middle {found:.3}, {resolved:.3}",
+                last.iteration
+            );
+            assert_eq!(outcome, Outcome::Converged, "{what}: {last:?}");
+            let drag = 0.5 * 18.0 * 18.0 * solver.forces().viscous.force[0];
+            assert!((drag - 1.0).abs() < 1e-4, "{what}: {drag}");
+            assert!((first / (y.ln() / 0.41 + 5.0) - 1.0).abs() < 0.05, "{what}: {first} at {y}");
+            assert!((found / resolved - 1.0).abs() < most, "{what}: {found}, {resolved}");
+            let [(_, heights)] = &solver.y_plus()[..] else { panic!("one wall") };
+            assert!((heights.mean / y - 1.0).abs() < 1e-3, "{what}: {heights:?}");
+        }
+    }
+}
+
+/// Where the grid resolves the wall a law changes nothing.
+#[test]
+fn laws_of_the_wall_are_the_viscous_layer_on_fine_grids() {
+    for model in [TurbulenceModel::SaNeg, TurbulenceModel::Sst] {
+        let middle = [WallTreatment::Resolved, WallTreatment::Automatic].map(|walls| {
+            let mut solver = channel_of(model, 392.24, (96, 1.08), walls);
+            assert_eq!(solver.run(|_| true), Outcome::Converged, "{model:?}, {walls:?}");
+            solver.state()[(solver.centers().len() - 1) * solver.unknowns() + 1]
+        });
+        println!("{model:?}: {middle:?}");
+        assert!((middle[1] / middle[0] - 1.0).abs() < 1e-7, "{model:?}: {middle:?}");
     }
 }
 
@@ -341,8 +443,13 @@ fn what_turbulence_does_not_have_is_refused() {
     };
     let inviscid = message(&|c| c.fluid.viscosity = 0.0);
     assert!(inviscid.contains("viscous"), "{inviscid}");
-    let hybrid = message(&|c| c.turbulence.as_mut().unwrap().hybrid = Hybrid::Ddes);
-    assert!(hybrid.contains("turbulence.hybrid") && hybrid.contains("expected none"), "{hybrid}");
+    let quadratic = message(&|c| c.turbulence.as_mut().unwrap().quadratic = Quadratic::Qcr2000);
+    assert!(quadratic.contains("turbulence.qcr") && quadratic.contains("expected none"), "{quadratic}");
+    let wilcox = message(&|c| {
+        let turbulence = c.turbulence.as_mut().unwrap();
+        (turbulence.model, turbulence.hybrid) = (TurbulenceModel::KOmega, Hybrid::Ddes);
+    });
+    assert!(wilcox.contains("no constant of a hybrid is published"), "{wilcox}");
     let wall = message(&|c| {
         c.boundaries.insert("zmax".into(), Boundary::Symmetry);
     });

@@ -3,20 +3,22 @@
 use super::super::residual::at_face;
 use super::super::space::{Block, Face, Patch};
 use super::faces::transposed;
-use super::{BY, Turbulence};
+use super::{BY, DIFFUSING, Turbulence};
 use crate::equations::artificial_compressibility::GhostKind;
 use crate::turbulence::cells::Model;
-use crate::turbulence::k_omega::k_omega_wall;
+use crate::turbulence::k_omega::{k_omega_law, k_omega_wall};
 use crate::turbulence::spalart_allmaras::sa_diffusivity;
 
 /// What a patch is to a model.
-enum Class {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Class {
     Wall,
     Mirror,
     Open,
 }
 
-fn class(patch: &Patch) -> Class {
+/// That of a patch.
+pub(in super::super) fn class(patch: &Patch) -> Class {
     match patch.kind {
         GhostKind::Mirror => Class::Mirror,
         _ if patch.wall => Class::Wall,
@@ -26,18 +28,19 @@ fn class(patch: &Patch) -> Class {
 
 /// (grad u)^T n of a face of the boundary, `n` out of the domain.
 pub(in super::super) fn transposed_at(block: (&Block, &[usize]), field: &[f64], face: &Face) -> [f64; 3] {
-    let step = face.cell.abs_diff(face.ghost);
-    let axis = block.0.cells.stride.iter().position(|&s| s == step).unwrap_or_default();
+    let axis = face.axis(block.0);
     transposed(block, field, (axis, face.cell.max(face.ghost)), &face.n, |values, at| values[at])
 }
 
 impl Turbulence {
     /// The wall's value of an unknown at a face.
     fn at_wall(&self, patch: &Patch, face: &Face, v: usize) -> f64 {
-        match self.model.model {
-            Model::KOmega(model) if v == 1 => {
-                k_omega_wall(model, self.nu, self.blocks[patch.block].distance[face.cell])
+        let distance = self.blocks[patch.block].distance[face.cell];
+        match (self.model.model, self.units(patch, face)) {
+            (Model::KOmega(model), Some(units)) => {
+                k_omega_law(model, self.blended, units, self.nu, distance)[v]
             }
+            (Model::KOmega(model), None) if v == 1 => k_omega_wall(model, self.nu, distance),
             _ => 0.0,
         }
     }
@@ -52,21 +55,30 @@ impl Turbulence {
         }
     }
 
-    /// What an unknown's difference to the wall diffuses, half a cell away.
-    fn to_wall(&self, face: &Face, own: f64) -> f64 {
-        let gamma = match self.model.model {
-            Model::SpalartAllmaras(sa) => sa_diffusivity(sa, &[1.0, 1.0], &[own, -own]),
-            Model::KOmega(_) => self.nu,
+    /// What an unknown's difference to the wall diffuses, half a cell away; in the matrix.
+    fn to_wall(&self, patch: &Patch, face: &Face, v: usize, own: f64) -> [f64; 2] {
+        let with_law = self.law.is_some();
+        let gammas = match self.model.model {
+            Model::SpalartAllmaras(sa) => {
+                let of = |nut: f64| sa_diffusivity(sa, &[1.0, 1.0], &[nut, -nut]);
+                // Linear in nut; next to a law, where nut is large, not cut at zero, so that all of |grad nut|^2 is there.
+                let whole = of(0.0) + (of(1.0) - of(0.0)) * own;
+                [if with_law && own > 0.0 { whole } else { of(own) }, of(own)]
+            }
+            Model::KOmega(_) if with_law => {
+                [self.blocks[patch.block].coefficient(DIFFUSING + v)[face.cell]; 2]
+            }
+            Model::KOmega(_) => [self.nu; 2],
         };
-        2.0 * gamma * face.slope[0]
+        gammas.map(|gamma| 2.0 * gamma * face.slope[0])
     }
 
     /// What leaves of an unknown through a face of the boundary, and the derivatives of that by the unknown and by the volume that leaves.
     pub fn through_boundary(&self, patch: &Patch, face: &Face, v: usize, own: f64, volume: f64) -> [f64; 3] {
         match class(patch) {
             Class::Wall => {
-                let spread = self.to_wall(face, own);
-                [spread * (own - self.at_wall(patch, face, v)), spread, 0.0]
+                let [spread, held] = self.to_wall(patch, face, v, own);
+                [spread * (own - self.at_wall(patch, face, v)), held, 0.0]
             }
             Class::Mirror => [0.0; 3],
             Class::Open => {

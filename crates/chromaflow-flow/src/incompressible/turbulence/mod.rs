@@ -5,6 +5,7 @@
 //! | `terms.rs` | sources and viscosities of cells, eight at once |
 //! | `faces.rs` | what passes faces between cells, and its part of the matrix |
 //! | `boundary.rs` | ghosts, what passes the boundary, and its part of the matrix |
+//! | `laws.rs` | laws of the wall |
 //! | `start.rs` | from a set-up to the state at the beginning |
 //! | `output.rs` | fields, friction, y+ |
 //!
@@ -15,6 +16,9 @@
 //! a constant phi stays, whatever the flow does. Of nut Gamma takes |grad nut|^2 along and is the cell's own, see [`sa_diffusivity`]; of k and
 //! omega it is the mean of both cells', and what skewed grids add to the difference across the face is bounded as [`skew_of_positive`] has it. Momentum has the
 //! stress of the mean of both cells' eddy viscosities, nu_t (grad u + (grad u)^T) n, without 2/3 k; scalars diffuse by nu_t over the turbulent Prandtl number besides.
+//!
+//! **Hybrids** of RANS and large eddy simulation have their length in the sources, as on meshes; the grid's are the longest edge of a cell, its extent along the normal of the nearest wall, and
+//! the ways from its middle to its corners.
 //!
 //! **Boundaries**: at walls nut = 0, k = 0 and Menter's omega, [`k_omega_wall`], by the center of the cell next to it; what enters through open boundaries has the values of
 //! [`TurbulenceConfig`](crate::config::TurbulenceConfig), and nothing diffuses through these, planes of symmetry included.
@@ -31,17 +35,25 @@
 
 mod boundary;
 mod faces;
+mod laws;
 mod output;
 mod start;
 mod terms;
 
+#[cfg(feature = "cuda")]
+pub(super) use boundary::class;
 pub(super) use boundary::transposed_at;
 pub(super) use faces::{Leaving, Side};
+#[cfg(feature = "cuda")]
+pub(super) use laws::SHEAR;
 
 use super::space::{Block, Face, Patch, Space};
 use super::system::System;
 use crate::turbulence::cells::{GridTurbulence, Model, TERMS};
+use crate::turbulence::hybrid::HybridForm;
+use crate::turbulence::hybrid::cells::HybridCells;
 use crate::turbulence::k_omega::{k_omega_slope, k_resolving};
+use crate::wall_law::WallLaw;
 
 /// Coefficients with ghosts: eddy viscosity; what k and omega diffuse by; the derivatives of the first by the model's unknowns.
 const COEFFICIENTS: usize = 5;
@@ -59,12 +71,16 @@ pub(super) struct Eddies {
     /// From the nearest wall, of cells.
     pub distance: Vec<f64>,
     /// What production is multiplied by, of cells; empty for 1.
-    production: Vec<f64>,
+    pub production: Vec<f64>,
+    /// Of walls with laws, see [`laws::SHEAR`], of cells; else empty.
+    shear: Vec<f64>,
+    /// Of a hybrid, what it takes of the grid, with components one after another over cells and ghosts.
+    pub grid: Option<HybridCells>,
 }
 
 impl Eddies {
     /// A coefficient of all cells and ghosts.
-    fn coefficient(&self, c: usize) -> &[f64] {
+    pub(super) fn coefficient(&self, c: usize) -> &[f64] {
         let len = self.coefficients.len() / COEFFICIENTS;
         &self.coefficients[c * len..][..len]
     }
@@ -81,6 +97,13 @@ pub(super) struct Turbulence {
     /// Numbers of cells as [`k_omega_terms`](crate::turbulence::k_omega::k_omega_terms) has them, `[rows, TERMS]`; of nut the source, its derivative, the eddy viscosity and the
     /// derivative of that are in the places of k's.
     terms: Vec<f64>,
+    /// The law at walls, where one stands for the layer next to them, and whether omega goes from that of the viscous to that of the logarithmic layer.
+    pub law: Option<WallLaw>,
+    pub blended: bool,
+    /// Which hybrid it is, if it is one.
+    pub form: Option<HybridForm>,
+    /// Of hybrids, the length over that of RANS and the share of large eddy simulation, `[rows, 2]`.
+    hybrid: Vec<f64>,
 }
 
 /// Unknowns a cell with those of a model.
@@ -88,10 +111,15 @@ pub(super) fn unknowns(flow: usize, turbulence: Option<&Turbulence>) -> usize {
     flow + turbulence.map_or(0, |t| t.model.unknowns())
 }
 
-/// The eddy viscosity at a face of the boundary: none at walls, and without a model.
+/// The eddy viscosity at a face of the boundary: at walls that which gives a law's friction, none without a law or without a model.
 pub(super) fn at_boundary(turbulence: Option<&Turbulence>, patch: &Patch, face: &Face) -> f64 {
-    let Some(turbulence) = turbulence.filter(|_| !patch.wall) else { return 0.0 };
-    turbulence.blocks[patch.block].coefficients[face.cell]
+    let Some(turbulence) = turbulence.filter(|t| !patch.wall || t.law.is_some()) else { return 0.0 };
+    turbulence.blocks[patch.block].coefficients[if patch.wall { face.ghost } else { face.cell }]
+}
+
+/// What a scalar of this diffusivity diffuses by at a face of the boundary.
+pub(super) fn diffusivity_at(turbulence: Option<&Turbulence>, patch: &Patch, face: &Face, own: f64) -> f64 {
+    turbulence.map_or(own, |turbulence| turbulence.diffusivity_at(patch, face, own))
 }
 
 impl Turbulence {

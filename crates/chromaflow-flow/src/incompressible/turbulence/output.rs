@@ -5,6 +5,7 @@ use super::super::residual::boundary_flux;
 use super::super::space::{Block, Face, Patch};
 use super::Turbulence;
 use crate::march::Spread;
+use crate::turbulence::hybrid::FIELDS;
 
 /// Friction of the fluid on a wall per area, over the dynamic pressure; y u_tau / nu of the first cell's center; the face's area.
 type WallFace = [f64; 5];
@@ -35,7 +36,8 @@ impl IncompressibleSystem {
         let dynamic = 0.5 * self.config.reference.velocity.powi(2);
         let size = |v: &[f64; 3]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
         let of = |face: &'a Face| {
-            let flux = boundary_flux(fluid, (block, &space.axes), field, face, 0.0);
+            let eddies = super::at_boundary(Some(turbulence), patch, face);
+            let flux = boundary_flux(fluid, (block, &space.axes), field, face, (eddies, true));
             let area = size(&face.n);
             let stress = flux.friction.map(|f| if area > 0.0 { f / area } else { 0.0 });
             let distance = turbulence.blocks[patch.block].distance[face.cell];
@@ -81,15 +83,49 @@ impl IncompressibleSystem {
                 }
             }
         }
+        let hybrid = self.hybrid_fields(turbulence);
         let ratios = blocks.iter().zip(&ratios).map(|(b, field)| b.point_values(&self.space.axes, field));
         let mean = |sum: &WallFace, c: usize| sum[c] / sum[4].max(1.0);
         let friction =
             sums.iter().map(|all| all.iter().flat_map(|s| [0, 1, 2].map(|c| mean(s, c))).collect());
         let heights = sums.iter().map(|all| all.iter().map(|s| mean(s, 3)).collect());
-        vec![
+        let mut fields = vec![
             ("eddy_viscosity_ratio", 1, ratios.collect()),
             ("skin_friction", 3, friction.collect()),
             ("y_plus", 1, heights.collect()),
-        ]
+        ];
+        fields.extend(hybrid);
+        fields
+    }
+
+    /// Of hybrids, their length over that of RANS and the share of large eddy simulation.
+    fn hybrid_fields(&self, turbulence: &Turbulence) -> Vec<(&'static str, usize, Vec<Vec<f64>>)> {
+        let space = &self.space;
+        if turbulence.form.is_none() {
+            return Vec::new();
+        }
+        let of_cells = |block: &Block| {
+            let (len, mut field) = (block.cells.len(), vec![0.0; 2 * block.cells.len()]);
+            for row in block.rows() {
+                (0..2).for_each(|c| field[c * len + block.at(row)] = turbulence.hybrid[2 * row + c]);
+            }
+            field
+        };
+        let mut fields: Vec<Vec<f64>> = space.blocks.iter().map(of_cells).collect();
+        space.part.exchange.fill(&mut fields.iter_mut().map(|f| &mut f[..]).collect::<Vec<_>>(), 2);
+        for patch in &space.patches {
+            let (len, field) = (space.blocks[patch.block].cells.len(), &mut fields[patch.block]);
+            for face in &patch.faces {
+                (0..2).for_each(|c| field[c * len + face.ghost] = field[c * len + face.cell]);
+            }
+        }
+        let of_points = |c: usize| {
+            let of = |(block, field): (&Block, &Vec<f64>)| {
+                let len = block.cells.len();
+                block.point_values(&space.axes, &field[c * len..(c + 1) * len])
+            };
+            space.blocks.iter().zip(&fields).map(of).collect()
+        };
+        FIELDS.into_iter().enumerate().map(|(c, name)| (name, 1, of_points(c))).collect()
     }
 }

@@ -2,15 +2,18 @@
 
 use super::super::config::{Boundary, Config};
 use super::super::space::{Block, Space};
+use super::laws::SHEAR;
 use super::{COEFFICIENTS, Eddies, Turbulence};
-use crate::config::{Hybrid, Quadratic, Rotation, Time, TurbulenceConfig, WallTreatment};
+use crate::config::{Quadratic, Rotation, Time, TurbulenceConfig, WallTreatment};
 use crate::grid::Grid;
 use crate::march::FlowError;
 use crate::mesh::Marker;
 use crate::turbulence::cells::{GridTurbulence, Model, TERMS};
+use crate::turbulence::hybrid::cells::{HybridCells, form_of};
 use crate::turbulence::k_omega::StartLayer;
 use crate::turbulence::{plate_thickness, production};
 use crate::wall_distance::NearWalls;
+use crate::wall_law::WallLaw;
 use crate::wall_layer::turbulent_share;
 use chromaflow_device::Team;
 
@@ -18,17 +21,11 @@ use chromaflow_device::Team;
 fn problem(turbulence: &TurbulenceConfig) -> Option<(&'static str, &'static str)> {
     let t = turbulence;
     let refused = [
-        ("hybrid", t.hybrid != Hybrid::None, "hybrids are not there in incompressible flow: expected none"),
         ("qcr", t.quadratic != Quadratic::None, "QCR is not there in incompressible flow: expected none"),
         (
             "rotation_correction",
             t.rotation == Rotation::Curved,
             "SA-RC is not there in incompressible flow: expected none or sa-r",
-        ),
-        (
-            "walls",
-            t.walls != WallTreatment::Resolved,
-            "laws of the wall are not there in incompressible flow: expected resolved",
         ),
     ];
     refused.into_iter().find(|(_, refused, _)| *refused).map(|(key, _, problem)| (key, problem))
@@ -45,7 +42,7 @@ impl Turbulence {
     /// The model of a set-up, if it has one, with distances from walls.
     ///
     /// # Errors
-    /// [`FlowError::TurbulenceOption`] for what there is not; [`FlowError::TurbulenceInviscid`]; [`FlowError::Value`]; [`FlowError::NoWall`].
+    /// [`FlowError::TurbulenceOption`] for what there is not; [`FlowError::TurbulenceInviscid`]; [`FlowError::Hybrid`]; [`FlowError::Value`]; [`FlowError::NoWall`].
     pub fn new(
         grid: &Grid,
         config: &Config,
@@ -77,7 +74,12 @@ impl Turbulence {
             std::iter::repeat_n(velocity, m.triangles.len() + m.quads.len())
         };
         let velocities = mesh.markers.iter().flat_map(of_marker).collect();
-        let eddies = |block: &Block| {
+        let form = form_of(turbulence)?;
+        let of_model =
+            if turbulence.model.is_spalart_allmaras() { WallLaw::SpalartAllmaras } else { WallLaw::Spalding };
+        let law = (turbulence.walls != WallTreatment::Resolved).then_some(of_model);
+        let blended = turbulence.walls == WallTreatment::Automatic;
+        let eddies = |(number, block): (usize, &Block)| {
             let len = block.cells.len();
             let of_cells = |values: &dyn Fn(usize) -> f64| {
                 let mut all = vec![1.0; len];
@@ -87,12 +89,25 @@ impl Turbulence {
             Eddies {
                 coefficients: vec![0.0; COEFFICIENTS * len],
                 distance: of_cells(&|row| near.nearest[row].distance),
+                shear: vec![0.0; if law.is_some() { SHEAR * len } else { 0 }],
+                grid: form.map(|_| {
+                    let (own, near) = (space.part.number(number), &near.nearest[block.rows()]);
+                    let mut cells = HybridCells::new(turbulence, &grid.blocks[own], &space.axes, near);
+                    let width = cells.width();
+                    let of_cells = |c| of_cells(&|row| cells.numbers[(row - block.first_row) * width + c]);
+                    cells.numbers = (0..width).flat_map(of_cells).collect();
+                    cells
+                }),
                 production: if production.is_empty() { Vec::new() } else { of_cells(&|row| production[row]) },
             }
         };
-        let blocks = space.blocks.iter().map(eddies).collect();
+        let blocks = space.blocks.iter().enumerate().map(eddies).collect();
+        let hybrid = vec![0.0; if form.is_some() { 2 * space.rows } else { 0 }];
         let (first, terms) = (config.fluid.unknowns(), vec![0.0; TERMS * space.rows]);
-        Ok(Some((Self { model, first, nu, blocks, terms }, Walls { near, velocities })))
+        Ok(Some((
+            Self { model, first, nu, blocks, terms, law, blended, form, hybrid },
+            Walls { near, velocities },
+        )))
     }
 
     /// Gives the cells, which have a state of the flow, the model's unknowns at the beginning, and steady flow a layer along walls at which it is slowed down.

@@ -2,12 +2,15 @@
 
 use super::super::residual::{Line, load, next_line};
 use super::super::space::Space;
+use super::laws::SHEAR;
 use super::{BY, COEFFICIENTS, DIFFUSING, Turbulence};
 use crate::equations::artificial_compressibility::GhostKind;
 use crate::parallel;
 use crate::real::{Dual, LaneKernel, Lanes, dispatch};
 use crate::turbulence::cells::{MOST, Model, TERMS};
-use crate::turbulence::k_omega::{deformation, k_omega_terms};
+use crate::turbulence::hybrid::cells::grid_lengths;
+use crate::turbulence::hybrid::{sa_hybrid_length, sst_shortened};
+use crate::turbulence::k_omega::{deformation, k_omega_blending, k_omega_shortened, k_omega_terms};
 use crate::turbulence::spalart_allmaras::{
     SpalartAllmaras, eddy_ratio, sa_rotating, sa_source_turning, vorticity,
 };
@@ -21,6 +24,8 @@ struct TermsTask<'a> {
     rows: Range<usize>,
     /// `[rows, TERMS]`
     out: &'a mut [f64],
+    /// Of hybrids, as [`Turbulence::hybrid`] has them; else empty.
+    shares: &'a mut [f64],
 }
 
 impl LaneKernel for TermsTask<'_> {
@@ -28,7 +33,7 @@ impl LaneKernel for TermsTask<'_> {
 
     #[inline(always)]
     fn run<V: Lanes>(self) {
-        let Turbulence { model, first, nu, .. } = self.turbulence;
+        let Turbulence { model, first, nu, form, .. } = self.turbulence;
         let nb = model.unknowns();
         let (mut row, mut number) = (self.rows.start, 0);
         while row < self.rows.end {
@@ -48,6 +53,9 @@ impl LaneKernel for TermsTask<'_> {
                     }
                 }
             }
+            if !eddies.shear.is_empty() {
+                replace_shear(&eddies.shear, len, at, &mut gradients);
+            }
             let distance = load::<V>(&eddies.distance, at);
             let share =
                 if eddies.production.is_empty() { V::c(1.0) } else { load::<V>(&eddies.production, at) };
@@ -55,20 +63,51 @@ impl LaneKernel for TermsTask<'_> {
             for v in 0..nb {
                 turbulence[v] = load::<V>(&field[(first + v) * len..], at);
             }
+            let gradient = [gradients[0], gradients[1], gradients[2]];
+            let grid = eddies
+                .grid
+                .as_ref()
+                .map(|grid| grid_lengths(grid.arms, |c| load::<V>(&grid.numbers[c * len..], at), &gradient));
+            let hybrid = form.as_ref().zip(grid);
+            let mut shares = [V::c(1.0), V::c(0.0)];
             let terms = match model.model {
                 Model::KOmega(of) => {
                     let gas = [V::c(1.0), V::c(*nu)];
-                    k_omega_terms(of.lift(), &gas, distance, share, &turbulence, &gradients)
+                    let mut terms = k_omega_terms(of.lift(), &gas, distance, share, &turbulence, &gradients);
+                    if let Some((form, grid)) = hybrid {
+                        let slopes = [gradients[3], gradients[4]];
+                        let [f1, _] = k_omega_blending(of.lift(), &gas, distance, &turbulence, &slopes);
+                        let [shortened, share] =
+                            sst_shortened(*form, f1, &gas, terms[0], distance, &turbulence, &grid, &gradient);
+                        terms = k_omega_shortened(&terms, gas[0], &turbulence, shortened);
+                        shares = [V::c(1.0) / shortened, share];
+                    }
+                    terms
                 }
                 Model::SpalartAllmaras(of) => {
-                    let gradient = [gradients[0], gradients[1], gradients[2]];
                     let mut omega = vorticity(&gradient);
                     if model.rotating {
                         omega = sa_rotating(omega, deformation(&gradient)[0]);
                     }
-                    nut_terms(of, turbulence[0], omega, distance, share)
+                    let mut length = distance;
+                    if let Some((form, grid)) = hybrid {
+                        let (of, one, nut) = (of.lift(), V::c(1.0), turbulence[0]);
+                        let [found, share] =
+                            sa_hybrid_length(of, *form, one, nut, distance, &grid, &gradient);
+                        length = found;
+                        shares = [length / distance, share];
+                    }
+                    nut_terms(of, turbulence[0], omega, length, share)
                 }
             };
+            if hybrid.is_some() {
+                for c in 0..2 {
+                    let values = shares[c].to_array();
+                    for l in 0..count {
+                        self.shares[(row + l - self.rows.start) * 2 + c] = values[l];
+                    }
+                }
+            }
             for c in 0..TERMS {
                 let values = terms[c].to_array();
                 for l in 0..count {
@@ -76,6 +115,30 @@ impl LaneKernel for TermsTask<'_> {
                 }
             }
             row += count;
+        }
+    }
+}
+
+/// Has the velocity's gradient in cells next to walls with laws take the law's shear across the wall; in others nothing changes.
+#[inline(always)]
+fn replace_shear<V: Lanes>(shear: &[f64], len: usize, at: usize, gradients: &mut [[V; 3]; 3 + MOST]) {
+    let mut numbers = [V::c(0.0); SHEAR];
+    for c in 0..SHEAR {
+        numbers[c] = load::<V>(&shear[c * len..], at);
+    }
+    let [ax, ay, az, tx, ty, tz] = numbers;
+    let (away, law) = ([ax, ay, az], [tx, ty, tz]);
+    let (mut across, mut through) = ([V::c(0.0); 3], V::c(0.0));
+    for i in 0..3 {
+        for k in 0..3 {
+            across[i] += gradients[i][k] * away[k];
+        }
+        through += across[i] * away[i];
+    }
+    for i in 0..3 {
+        let missing = law[i] - (across[i] - through * away[i]);
+        for k in 0..3 {
+            gradients[i][k] += missing * away[k];
         }
     }
 }
@@ -94,9 +157,13 @@ impl Turbulence {
     /// Terms of all cells, coefficients with those beyond boundaries and interfaces; ghosts of all unknowns are there.
     pub fn prepare(&mut self, team: &Team, space: &Space, fields: &[Vec<f64>]) {
         let mut terms = std::mem::take(&mut self.terms);
-        parallel::rows(team, space.rows, TERMS, &mut terms, |rows, out| {
-            dispatch(Isa::detect(), TermsTask { space, fields, turbulence: self, rows, out });
+        let mut hybrid = std::mem::take(&mut self.hybrid);
+        let width = if self.form.is_some() { 2 } else { 0 };
+        let all = ((TERMS, &mut terms[..]), (width, &mut hybrid[..]));
+        parallel::rows2(team, space.rows, all.0, all.1, |rows, out, shares| {
+            dispatch(Isa::detect(), TermsTask { space, fields, turbulence: self, rows, out, shares });
         });
+        self.hybrid = hybrid;
         for (block, eddies) in space.blocks.iter().zip(&mut self.blocks) {
             let len = block.cells.len();
             for (row, terms) in block.rows().zip(terms[block.rows().start * TERMS..].chunks_exact(TERMS)) {

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `formulas.rs` | the lengths, on hosts and devices |
 //! | `grid.rs` | lengths of the grid about each row |
+//! | `cells.rs` | the same about cells of structured grids |
 //! | `cuda.rs`, `hybrid.cuh` | the same on a GPU |
 
+pub(crate) mod cells;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 mod formulas;
@@ -21,7 +23,7 @@ pub use formulas::{
 pub use grid::HybridGrid;
 
 /// Names of the fields of a hybrid: l over that of RANS, and the share of large eddy simulation.
-pub(super) const FIELDS: [&str; 2] = ["hybrid_length_ratio", "hybrid_share"];
+pub(crate) const FIELDS: [&str; 2] = ["hybrid_length_ratio", "hybrid_share"];
 
 /// Whether any field of a turbulence model besides its unknowns is wanted.
 pub(super) fn any_wanted(wanted: &dyn Fn(&str) -> bool) -> bool {

@@ -379,3 +379,33 @@ fn boxes_without_walls_take_the_lengths_of_the_grid() {
         assert!(matches!(fault, FlowError::NoWall { .. }), "{fault}");
     }
 }
+
+/// Of the cells of a box: the longest edge, the height, and the length across the vorticity; of a plane whatever its depth is.
+#[test]
+fn cells_of_grids_have_lengths() {
+    use super::cells::{HybridCells, form_of, grid_lengths};
+    use crate::grid::generate::BoxGrid;
+    use crate::wall_distance::Nearest;
+    let config = TurbulenceConfig {
+        hybrid: Hybrid::Ddes,
+        grid_length: GridLength::AcrossVorticity,
+        ..TurbulenceConfig::default()
+    };
+    assert_eq!(form_of(&config).unwrap(), Some(HybridForm::Ddes));
+    let grid = BoxGrid { cells: [2, 3, 2], size: [0.6, 0.3, 2.0], wave: 0.0 }.grid();
+    let near = |place| vec![Nearest { distance: 1.0, place, face: 0 }; 12];
+    for (axes, longest, across) in [(&[0, 1, 2][..], 1.0, 1.09_f64.sqrt()), (&[0, 1], 0.3, 0.3)] {
+        // The wall far below, and far behind.
+        for (place, height) in [([0.15, -1e9, 0.5], 0.1), ([1e9, 0.05, 0.5], 0.3)] {
+            let cells = HybridCells::new(&config, &grid.blocks[0], axes, &near(place));
+            assert_eq!(cells.numbers.len(), 12 * cells.width());
+            let of = |gradient: &[[f64; 3]; 3]| grid_lengths(cells.arms, |c| cells.numbers[c], gradient);
+            // Turning about y: arms along x and z, of a plane along x alone.
+            let [delta, most, wide] = of(&[[0.0, 0.0, 5.0], [0.0; 3], [0.0; 3]]);
+            let expected: f64 = 2.0 / 3.0_f64.sqrt() * 0.5 * across;
+            assert!((delta - expected.min(longest)).abs() < 1e-12, "{delta} {expected}");
+            assert!((most - longest).abs() < 1e-12 && (wide - height).abs() < 1e-8, "{most} {wide}");
+            assert_eq!(of(&[[0.0; 3]; 3])[0], most);
+        }
+    }
+}

@@ -404,6 +404,25 @@ pub fn k_omega_terms<T: Real>(
     [eddy, diffusing[0], diffusing[1], k, omega, k_by_k, k_by_omega, omega_by, by_k, by_omega]
 }
 
+/// [`k_omega_terms`] with the destruction of k multiplied by `shortened`, the length of RANS over a hybrid's.
+///
+/// ```
+/// use chromaflow_flow::turbulence::k_omega::k_omega_shortened;
+/// let terms = [0.0, 0.0, 0.0, 7.0, 0.0, 1.0, 2.0, 0.0, 0.0, 0.0];
+/// let [_, _, _, source, _, by_k, by_omega, ..] = k_omega_shortened(&terms, 1.0, &[2.0, 10.0], 3.0_f64);
+/// assert!((source - (7.0 - 2.0 * 0.09 * 20.0)).abs() < 1e-14);
+/// assert!((by_k - (1.0 - 2.0 * 0.9)).abs() < 1e-14 && (by_omega - (2.0 - 2.0 * 0.18)).abs() < 1e-14);
+/// ```
+#[inline(always)]
+pub fn k_omega_shortened<T: Real>(terms: &[T; 10], density: T, turbulence: &[T; 2], shortened: T) -> [T; 10] {
+    let more = T::c(BETA_STAR) * density * (shortened - T::c(1.0));
+    let mut out = *terms;
+    out[3] -= more * turbulence[0] * turbulence[1];
+    out[5] -= more * turbulence[1];
+    out[6] -= more * turbulence[0];
+    out
+}
+
 /// The derivatives of what k's and omega's sources take, `[residual][unknown]`, where they add to the diagonal or leave the matrix triangular; `by` those of the
 /// sources: of k by k and by omega, of omega by omega.
 #[inline(always)]
