@@ -166,6 +166,13 @@ fn structured_grids_have_turbulence() {
     assert!(
         there.turbulence.is_some() && matches!(there.implicit.nonlinear, flow::Nonlinear::NewtonKrylov(_))
     );
+    let options =
+        "mach = 0.5\n[turbulence]\nqcr = \"2020\"\nrotation_correction = \"sa-rc\"\nwalls = \"automatic\"";
+    let options = of(options, Backend::Cpu).unwrap().turbulence.unwrap();
+    assert_eq!(
+        (options.quadratic, options.rotation, options.walls),
+        (flow::Quadratic::Qcr2020, flow::Rotation::Curved, flow::WallTreatment::Automatic)
+    );
     let error = of("mach = 0.5\n[turbulence]\nsustained = true", Backend::Cpu).unwrap_err();
     assert!(error.contains("does not use turbulence.sustained"), "{error}");
 }

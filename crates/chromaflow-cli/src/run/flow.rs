@@ -6,7 +6,7 @@ use super::profiles::WallUnits;
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
 use chromaflow::BlockCsr;
-use chromaflow_flow::config::Boundary;
+use chromaflow_flow::config::{Boundary, Hybrid, Time, TurbulenceConfig};
 use chromaflow_flow::grid::Grid;
 use chromaflow_flow::march::{FlowError, Host, March, Place};
 use chromaflow_flow::mesh::Mesh;
@@ -27,6 +27,16 @@ pub fn choking(boundaries: &BTreeMap<String, Boundary>, mach: f64) -> Option<Str
              it does not",
             names.join(", ")
         )
+    })
+}
+
+/// Says of hybrids with large eddy simulation that they are no steady flow.
+pub fn steady_eddies(turbulence: Option<&TurbulenceConfig>, time: &Time) -> Option<String> {
+    let hybrid = turbulence.is_some_and(|model| model.hybrid != Hybrid::None);
+    (hybrid && matches!(time, Time::Steady(_))).then(|| {
+        "turbulence.hybrid in a steady run: large eddies are no steady flow, and march.mode = \"unsteady\" follows them \
+         (a steady run to start from is one of hybrid = \"none\")"
+            .to_owned()
     })
 }
 

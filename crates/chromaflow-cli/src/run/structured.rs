@@ -1,7 +1,7 @@
 //! Compressible flow on structured grids.
 
 use super::advice::{Trouble, on_points};
-use super::flow::{Flow, choking};
+use super::flow::{Flow, choking, steady_eddies};
 use super::history::Equations;
 use super::march::{Finished, Run};
 use super::profiles::WallUnits;
@@ -151,7 +151,9 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
     }
 
     fn cautions(&self) -> Vec<String> {
-        Vec::from_iter(choking(&self.config.boundaries, self.config.freestream.mach))
+        let config = &self.config;
+        let choking = choking(&config.boundaries, config.freestream.mach);
+        choking.into_iter().chain(steady_eddies(config.turbulence.as_ref(), &config.time)).collect()
     }
 
     fn check(&self, ctx: &Context) -> CliResult<()> {

@@ -281,6 +281,7 @@ impl StructuredSystem {
     fn flow_residual(&mut self, bdf: Option<Bdf>) -> WallLoads {
         for block in &mut self.blocks {
             residual::residual(&self.team, &self.physics, block);
+            turbulence::add_quadratic(&self.team, &self.physics, &self.patches, block);
         }
         if !self.turned.is_empty() {
             self.join_turned_fluxes();

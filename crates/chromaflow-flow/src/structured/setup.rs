@@ -99,6 +99,8 @@ impl StructuredSolver {
             close(block, *window, patches.len() as u32);
             let mut patch = PatchState::new(&grid, name, *window, condition(name), block);
             patch.window.block = own;
+            let functions = turbulence.and_then(|model| model.walls);
+            patch.law = functions.filter(|_| patch.condition.kind.is_no_slip()).map(|walls| walls.law);
             patch.check_motion(block)?;
             patches.push(patch);
         }
@@ -111,7 +113,10 @@ impl StructuredSolver {
         if let Some(transport) = &physics.transport {
             let flow = (&config, gas, transport);
             match turbulence {
-                Some(model) => super::turbulence::start(model, flow, &grid, all, &mut blocks, &team)?,
+                Some(model) => {
+                    let on = (&all[..], |b| part.number(b));
+                    super::turbulence::start(model, flow, &grid, on, &mut blocks, &team)?;
+                }
                 None => start::slow_at_walls(flow, &grid, all, &mut blocks, &team)?,
             }
         }

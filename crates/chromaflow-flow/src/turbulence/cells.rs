@@ -2,7 +2,8 @@
 
 use super::k_omega::{self as two_equations, KOmega, KOmegaVariant, k_omega_kept, model_of};
 use super::spalart_allmaras::{SaVariant, SpalartAllmaras, sa_kept};
-use crate::config::{Rotation, TurbulenceConfig, TurbulenceModel};
+use crate::config::{Quadratic, Rotation, TurbulenceConfig, TurbulenceModel, WallTreatment};
+use crate::wall_law::WallLaw;
 
 /// Most unknowns of a model.
 pub(crate) const MOST: usize = 2;
@@ -14,6 +15,24 @@ pub(crate) const TERMS: usize = 10;
 pub(crate) enum Model {
     SpalartAllmaras(SpalartAllmaras<f64>),
     KOmega(KOmega<f64>),
+}
+
+/// What stands at walls without slip for the layer next to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WallFunctions {
+    pub law: WallLaw,
+    /// Whether omega there goes over from the viscous layer's to the logarithmic one's.
+    pub blended: bool,
+}
+
+impl WallFunctions {
+    /// Those of a set-up; none where the grid resolves that layer.
+    fn of(config: &TurbulenceConfig) -> Option<Self> {
+        let spalart_allmaras = config.model.is_spalart_allmaras();
+        let law = if spalart_allmaras { WallLaw::SpalartAllmaras } else { WallLaw::Spalding };
+        let blended = config.walls == WallTreatment::Automatic;
+        (config.walls != WallTreatment::Resolved).then_some(Self { law, blended })
+    }
 }
 
 /// The model of a set-up.
@@ -28,8 +47,14 @@ pub(crate) struct GridTurbulence {
     pub second_order: bool,
     /// SA-R.
     pub rotating: bool,
+    /// SA-RC.
+    pub curved: bool,
+    /// What the stress has besides that of an eddy viscosity.
+    pub quadratic: Quadratic,
     /// CFL number over the flow's.
     pub cfl_ratio: f64,
+    /// The law of its walls, if they have one.
+    pub walls: Option<WallFunctions>,
 }
 
 impl GridTurbulence {
@@ -52,7 +77,10 @@ impl GridTurbulence {
             prandtl: config.prandtl,
             second_order: config.second_order,
             rotating: config.rotation == Rotation::Rotating,
+            curved: config.rotation == Rotation::Curved,
+            quadratic: config.quadratic,
             cfl_ratio: config.cfl_ratio,
+            walls: WallFunctions::of(config),
         }
     }
 

@@ -277,3 +277,34 @@ pub fn law_gradient<T: Real>(
     }
     out
 }
+
+/// The states of two ghosts beyond the face of a cell with the law, from the states of two cells, `w` that of the first, and what mirrors them about a wall without slip,
+/// `mirrored`: the velocity along the wall and the temperature go on with the slope that the law has at the first cell, y+ du+/dy+ / u+ of what the mirrored ones have. In
+/// the viscous layer these are the mirrored states; in the logarithmic one they are what fluxes and gradients can use.
+#[inline(always)]
+pub fn law_ghosts<T: Real>(
+    gas: Gas<T>,
+    transport: Transport<T>,
+    place: LawPlace<T>,
+    w: &[[T; 5]; 2],
+    mirrored: &[[T; 5]; 2],
+) -> [[T; 5]; 2] {
+    let speed = sliding(place, &w[0])[3];
+    let wall = at_wall(gas, transport, place, &w[0], speed);
+    let reynolds = (speed * place.distance * wall[0] / wall[1]).max(T::c(LEAST));
+    let [units, slope] = law_units(place.law, reynolds);
+    let share = units * units * slope / reynolds;
+    let n = place.away;
+    let mut out = *mirrored;
+    for g in 0..2 {
+        let (own, ghost) = (w[g], mirrored[g]);
+        let change = [ghost[1] - own[1], ghost[2] - own[2], ghost[3] - own[3]];
+        let through = change[0] * n[0] + change[1] * n[1] + change[2] * n[2];
+        for c in 0..3 {
+            out[g][1 + c] = own[1 + c] + through * n[c] + share * (change[c] - through * n[c]);
+        }
+        let (t, t_ghost) = (own[4] / own[0], ghost[4] / ghost[0]);
+        out[g][0] = ghost[4] / (t + share * (t_ghost - t));
+    }
+    out
+}

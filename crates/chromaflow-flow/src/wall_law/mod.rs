@@ -19,5 +19,6 @@ mod formulas;
 mod tests;
 
 pub use formulas::{
-    LawNode, LawPlace, WallLaw, law_flux, law_friction, law_gradient, law_heat, law_load, law_units,
+    LawNode, LawPlace, WallLaw, law_flux, law_friction, law_ghosts, law_gradient, law_heat, law_load,
+    law_units,
 };

@@ -7,7 +7,7 @@ pub use plan::WallCells;
 pub use slices::Way;
 
 use super::advice::{Around, Trouble};
-use super::flow::{Flow, choking, in_one_piece};
+use super::flow::{Flow, choking, in_one_piece, steady_eddies};
 use super::history::Equations;
 use super::march::{Finished, Run};
 use super::{Args, Prepared, over_ranks, prepare, summary};
@@ -244,16 +244,8 @@ impl Flow for OnMesh<'_> {
 
     fn cautions(&self) -> Vec<String> {
         let config = &self.prepared.config;
-        let mut cautions = Vec::from_iter(choking(&config.boundaries, config.freestream.mach));
-        let hybrid = config.turbulence.iter().any(|t| t.hybrid != flow::Hybrid::None);
-        if hybrid && matches!(config.time, flow::Time::Steady(_)) {
-            cautions.push(
-            "turbulence.hybrid in a steady run: large eddies are no steady flow, and march.mode = \"unsteady\" follows them \
-             (a steady run to start from is one of hybrid = \"none\")"
-                .to_owned(),
-            );
-        }
-        cautions
+        let choking = choking(&config.boundaries, config.freestream.mach);
+        choking.into_iter().chain(steady_eddies(config.turbulence.as_ref(), &config.time)).collect()
     }
 
     fn check(&self, ctx: &Context) -> CliResult<()> {

@@ -1,5 +1,6 @@
 //! The boundary: states beyond it, fluxes through it, and their derivatives.
 
+pub(super) mod laws;
 pub(super) mod turned;
 
 use super::block::BlockState;
@@ -17,7 +18,9 @@ use crate::grid::{GHOSTS, Grid, Side, Window};
 use crate::march::FlowError;
 use crate::parallel;
 use crate::viscous::{flux_viscous, traction};
+use crate::wall_law::{WallLaw, law_ghosts};
 use chromaflow_device::Team;
+use laws::near_wall;
 
 /// A patch with what its faces need.
 #[derive(Clone, Debug)]
@@ -30,6 +33,8 @@ pub(super) struct PatchState {
     /// Cells next to it, with ghosts beyond its edges where they are the block's, and their faces' middles: each has two ghosts above
     /// it.
     pub wide: Vec<(usize, [f64; 3])>,
+    /// The law of the wall that holds there, if one does.
+    pub law: Option<WallLaw>,
 }
 
 /// A face as its cell sees it.
@@ -44,6 +49,8 @@ pub(super) struct View {
     pub own: f64,
     /// Whether there is a second cell.
     pub deep: bool,
+    /// The cell's distance from walls, where a law of the wall holds.
+    pub distance: f64,
 }
 
 impl PatchState {
@@ -106,12 +113,13 @@ impl PatchState {
                 wide.push((block.cells.at(cell), continued([a, b])));
             }
         }
-        Self { name: name.to_owned(), condition, window, faces, wide }
+        Self { name: name.to_owned(), condition, window, faces, wide, law: None }
     }
 
     /// Of a block that another rank has: no more than its condition.
     pub fn distant(name: &str, window: Window, condition: Condition<f64>) -> Self {
-        Self { name: name.to_owned(), condition, window, faces: Vec::new(), wide: Vec::new() }
+        let (faces, wide) = (Vec::new(), Vec::new());
+        Self { name: name.to_owned(), condition, window, faces, wide, law: None }
     }
 
     /// That a moving wall slides along itself.
@@ -148,12 +156,17 @@ impl PatchState {
             volume: (1.5 * v1 - 0.5 * v2).max(0.5 * v1),
             own: v1,
             deep,
+            distance: if self.law.is_some() { near_wall(block, at) } else { 0.0 },
         }
     }
 
     /// States of the two ghosts beyond the face of middle `x`, the nearer first.
     pub fn ghosts(&self, physics: &Physics, view: &View, x: &[f64; 3]) -> [State; 2] {
-        ghost_states(&self.condition, physics.gas, &view.w[0], &view.w[1], &view.n, x)
+        let ghosts = ghost_states(&self.condition, physics.gas, &view.w[0], &view.w[1], &view.n, x);
+        match (self.law_at(view, x), physics.transport) {
+            (Some(place), Some(transport)) => law_ghosts(physics.gas, transport, place, &view.w, &ghosts),
+            _ => ghosts,
+        }
     }
 
     /// Flux out through the face of middle `x`, and the friction of the fluid on it.
@@ -169,6 +182,13 @@ impl PatchState {
         let (ConditionClass::NoSlip, Some(transport)) = (class, physics.transport) else {
             return (flux, [0.0; 3]);
         };
+        if let Some(place) = self.law_at(view, x) {
+            let (taken, friction) = laws::taken(physics, &place, w1);
+            for c in 0..N {
+                flux[c] += taken[c];
+            }
+            return (flux, friction);
+        }
         let (face, gradient) = self.wall_gradient(physics, view, x);
         let viscous = flux_viscous(physics.gas, transport, &face, &gradient, n);
         for c in 0..N {
@@ -194,12 +214,16 @@ impl PatchState {
         wall_gradient(&self.condition, physics.gas, &view.w[0], &view.w[1], &view.n, x, volume, deep)
     }
 
-    /// Derivative of the flux out by the cell's conserved variables, column-major.
+    /// Derivative of the flux out by the cell's conserved variables, column-major; without the friction of a law of the wall, see
+    /// [`PatchState::law_jacobian`].
     pub fn jacobian(&self, physics: &Physics, view: &View) -> StateBlock {
         let (gas, w, n) = (physics.gas, &view.w[0], &view.n);
         let mut block = condition_flux_jacobian(&self.condition, gas, w, n);
         let class = condition_class(&self.condition);
         if let (ConditionClass::NoSlip, Some(transport)) = (class, physics.transport) {
+            if self.law.is_some() {
+                return block;
+            }
             if physics.turbulence.is_some() {
                 let by = wall_friction_block(&self.condition, gas, transport, w, n, view.own);
                 block.iter_mut().zip(by).for_each(|(entry, by)| *entry -= by);

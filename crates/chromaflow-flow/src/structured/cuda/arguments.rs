@@ -3,6 +3,7 @@
 use crate::bc::Condition;
 use crate::gpu::AddParts;
 use crate::grid::{Chunks, GridBlock};
+use crate::wall_law::LawNode;
 use chromaflow_device::cuda::{Read, Share, Watch, Write};
 use chromaflow_device::{kernel_elements, kernel_record, kernels};
 
@@ -77,18 +78,18 @@ kernels! {
         },
         fill_ghosts: FillGhosts {
             count: u32, total: u64, columns: Read<[u32; 2]>, middles: Read<f64>,
-            conditions: Read<Condition<f64>>, sides: Read<Side>, area: Read<f64>, setup: Read<Setup>,
-            w: Share<f64>,
+            conditions: Read<Condition<f64>>, sides: Read<Side>, laws: Read<LawNode<f64>>, area: Read<f64>,
+            setup: Read<Setup>, w: Share<f64>,
         },
         boundary_fluxes: BoundaryFluxes {
             count: u32, total: u64, faces: Read<[u32; 2]>, middles: Read<f64>,
-            conditions: Read<Condition<f64>>, sides: Read<Side>, w: Read<f64>, area: Read<f64>,
-            volume: Read<f64>, setup: Read<Setup>, free_pressure: f64, fluxes: Write<f64>, loads: Write<f64>,
+            conditions: Read<Condition<f64>>, sides: Read<Side>, laws: Read<LawNode<f64>>, w: Read<f64>,
+            area: Read<f64>, volume: Read<f64>, setup: Read<Setup>, free_pressure: f64, fluxes: Write<f64>, loads: Write<f64>,
         },
         boundary_jacobians: BoundaryJacobians {
             count: u32, total: u64, faces: Read<[u32; 2]>, conditions: Read<Condition<f64>>,
-            sides: Read<Side>, w: Read<f64>, area: Read<f64>, volume: Read<f64>, setup: Read<Setup>,
-            jacobians: Write<f64>,
+            sides: Read<Side>, laws: Read<LawNode<f64>>, w: Read<f64>, area: Read<f64>, volume: Read<f64>,
+            setup: Read<Setup>, jacobians: Write<f64>,
         },
         join_turned: JoinTurned {
             count: u32, total: u64, sides: Read<[u32; 4]>, turns: Read<f64>, w: Read<f64>, area: Read<f64>,

@@ -55,7 +55,13 @@ fill_ghosts(FillGhosts) {
     const Side side = sides[columns[n].y];
     const View view = view_of(side, total, at, w, area);
     const Vec3 x = load_vec3(middles, n);
-    const auto ghosts = pointwise::ghost_states(conditions[columns[n].y], setup->gas(), view.w1, view.w2, view.n, x);
+    auto ghosts = pointwise::ghost_states(conditions[columns[n].y], setup->gas(), view.w1, view.w2, view.n, x);
+#if VISCOUS
+    if (has_law(laws, n)) {
+        const pointwise::Array<State, 2> cells = {view.w1, view.w2};
+        ghosts = pointwise::law_ghosts(setup->gas(), setup->transport(), laws[n].place, cells, ghosts);
+    }
+#endif
     const u64 one = side.high ? at + side.step : at - side.step,
               two = side.high ? at + 2 * side.step : at - 2 * side.step;
     for (int c = 0; c < 5; c++) w[c * total + one] = ghosts[0][c], w[c * total + two] = ghosts[1][c];
@@ -82,7 +88,13 @@ boundary_fluxes(BoundaryFluxes) {
         at_face[4] = pointwise::pressure_on(condition, view.w1, view.w2);
         flux = pointwise::flux_slip_wall(at_face, view.n);
 #if VISCOUS
-        if (kind == pointwise::ConditionClass::NoSlip) {
+        if (has_law(laws, f)) {
+            const auto place = laws[f].place;
+            const auto load = pointwise::law_load(gas, setup->transport(), place, view.w1);
+            const State taken = pointwise::law_flux(place, load);
+            for (int c = 0; c < 5; c++) flux[c] += taken[c];
+            friction = {-load[0], -load[1], -load[2]};
+        } else if (kind == pointwise::ConditionClass::NoSlip) {
             const double v1 = volume[at], v2 = volume[view.inner];
             // Under turbulent flow of the first cell alone, as on the host.
             const bool deep = side.deep && !setup->is_turbulent();
@@ -118,7 +130,20 @@ boundary_jacobians(BoundaryJacobians) {
     const View view = view_of(side, total, at, w, area);
     Block block = pointwise::condition_flux_jacobian(condition, gas, view.w1, view.n);
 #if VISCOUS
-    if (pointwise::condition_class(condition) == pointwise::ConditionClass::NoSlip) {
+    if (has_law(laws, f)) {
+        const auto place = along_of(laws[f].place);
+        Block by;
+#pragma unroll 1
+        for (int c = 0; c < 5; c++) {
+            StateAlong state;
+            for (int v = 0; v < 5; v++) state[v] = Along(view.w1[v], v == c ? 1.0 : 0.0);
+            const auto load = pointwise::law_load(gas_of<Along>(*setup), transport_of<Along>(*setup), place, state);
+            const StateAlong flux = pointwise::law_flux(place, load);
+            for (int v = 0; v < 5; v++) by[5 * c + v] = flux[v].d;
+        }
+        by = pointwise::by_conserved(gas, view.w1, by);
+        for (int e = 0; e < 25; e++) block[e] += by[e];
+    } else if (pointwise::condition_class(condition) == pointwise::ConditionClass::NoSlip) {
         const double v1 = volume[at], v2 = volume[view.inner];
         if (setup->is_turbulent()) {
             const Block by =

@@ -4,7 +4,7 @@
 use super::StructuredCuda;
 use super::arguments::{AdaptOutlets, BoundaryFluxes, BoundaryJacobians, FillGhosts};
 use crate::equations::perfect_gas::N;
-use crate::gpu::blocks;
+use crate::gpu::{blocks, optional};
 use crate::grid::FieldLayout;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::enqueue;
@@ -33,8 +33,8 @@ impl StructuredCuda {
                 unsafe {
                     enqueue! { stage.launch(&self.at_boundary.fill_ghosts), &self.stream, FillGhosts {
                         count: stage.count, total, columns: stage.columns, middles: stage.middles,
-                        conditions: &t.conditions, sides: &t.sides, area: &self.area, setup: &self.setup,
-                        w: &self.w,
+                        conditions: &t.conditions, sides: &t.sides, laws: stage.laws(), area: &self.area,
+                        setup: &self.setup, w: &self.w,
                     } }?;
                 }
             }
@@ -51,8 +51,8 @@ impl StructuredCuda {
         Ok(unsafe {
             enqueue! { launch, &self.stream, BoundaryFluxes {
                 count: faces as u32, total: self.total(), faces: &t.faces, middles: &t.middles,
-                conditions: &t.conditions, sides: &t.sides, w: &self.w, area: &self.area,
-                volume: &self.volume, setup: &self.setup, free_pressure: self.walls.scale.pressure,
+                conditions: &t.conditions, sides: &t.sides, laws: optional(&t.laws), w: &self.w,
+                area: &self.area, volume: &self.volume, setup: &self.setup, free_pressure: self.walls.scale.pressure,
                 fluxes: &self.boundary_fluxes, loads: &self.loads,
             } }
         }?)
@@ -66,8 +66,8 @@ impl StructuredCuda {
         Ok(unsafe {
             enqueue! { launch, &self.stream, BoundaryJacobians {
                 count: faces as u32, total: self.total(), faces: &t.faces, conditions: &t.conditions,
-                sides: &t.sides, w: &self.w, area: &self.area, volume: &self.volume, setup: &self.setup,
-                jacobians: &self.jacobians,
+                sides: &t.sides, laws: optional(&t.laws), w: &self.w, area: &self.area, volume: &self.volume,
+                setup: &self.setup, jacobians: &self.jacobians,
             } }
         }?)
     }

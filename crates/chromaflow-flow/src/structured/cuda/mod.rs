@@ -32,7 +32,7 @@ mod turned;
 mod viscous;
 
 use super::StructuredSolver;
-use crate::gpu::{Clock, Sums, source};
+use crate::gpu::{ALONG, Clock, Sums, source};
 use crate::grid::device::GRID_CUH;
 use crate::grid::{ExchangeCuda, GridCuda};
 use crate::march::forces::Walls;
@@ -81,17 +81,28 @@ pub(in crate::structured) fn add_up(
     sums.add_up(stream, add_parts)
 }
 
-fn kernel(name: &'static str, text: &str, [scheme, viscous]: [u32; 2]) -> KernelSource {
-    let source = source(name, &tables(), text);
+fn kernel(name: &'static str, text: &str, constants: [u32; 2]) -> KernelSource {
+    kernel_with(name, &tables(), text, constants)
+}
+
+/// [`tables`] with numbers that have their derivative along a direction.
+fn with_derivatives() -> String {
+    format!("{}\n#line 1 \"along.cuh\"\n{ALONG}", tables())
+}
+
+fn kernel_with(name: &'static str, before: &str, text: &str, [scheme, viscous]: [u32; 2]) -> KernelSource {
+    let source = source(name, before, text);
     let source = source.define("SCHEME", scheme).define("VISCOUS", viscous);
     // The compiler's own quotients have branches, which cost fluxes a quarter of their time.
     source.define("QUICK", 1)
 }
 
-/// What every method needs.
-fn sources(constants: [u32; 2]) -> [KernelSource; 2] {
+/// What every method needs; `laws`: whether walls have some.
+fn sources(constants: [u32; 2], laws: bool) -> [KernelSource; 2] {
+    let boundary =
+        kernel_with("structured_boundary", &with_derivatives(), include_str!("boundary.cu"), constants);
     [
-        kernel("structured_boundary", include_str!("boundary.cu"), constants).records::<AtBoundary>(),
+        boundary.records::<AtBoundary>().define("LAWS", u32::from(laws)),
         kernel("structured_step", include_str!("step.cu"), constants).records::<OverCells>(),
     ]
 }
@@ -108,7 +119,7 @@ pub(crate) fn kernel_sources() -> Vec<KernelSource> {
             let viscous =
                 [false, true].into_iter().filter(move |turbulent| c[1] > u32::from(*turbulent)).map(of);
             let newton = [Storage::F32, Storage::F64].map(|storage| newton::source(c, storage));
-            sources(c).into_iter().chain([fluxes]).chain(viscous).chain(newton).chain(methods)
+            sources(c, c[1] > 0).into_iter().chain([fluxes]).chain(viscous).chain(newton).chain(methods)
         })
         .chain(turbulence::kernel_sources())
         .collect()
@@ -248,7 +259,8 @@ impl StructuredCuda {
         self.boundary_fluxes()?;
         self.fluxes()?;
         self.join_turned()?;
-        self.viscous_fluxes()
+        self.viscous_fluxes()?;
+        self.add_quadratic()
     }
 
     /// R: that, and in unsteady runs the change in time; the turbulence model's.

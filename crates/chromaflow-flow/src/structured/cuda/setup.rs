@@ -12,16 +12,17 @@ use super::turbulence::EddiesCuda;
 use super::turned::TurnedTable;
 use super::viscous::Viscous;
 use super::{Count, Method, PARTS, StructuredCuda, sources};
-use crate::bc::Condition;
+use crate::bc::{Condition, Wall, WallHeat};
 use crate::config::Time;
 use crate::equations::perfect_gas::{N, NN};
 use crate::gas::{Gas, Transport, ViscosityLaw};
-use crate::gpu::{Clock, MARKS, Sums, blocks, download_pressures, upload_structs};
+use crate::gpu::{Clock, MARKS, Sums, blocks, download_pressures, optional, upload_structs};
 use crate::grid::{Cells, ExchangeCuda, GridCuda, Side, Window};
 use crate::march::forces::Walls;
 use crate::march::{Device, FlowError, Moment, System};
+use crate::wall_law::{LawNode, LawPlace, WallLaw};
 use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, Launch, Pinned, Stream};
+use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, Launch, Pinned, Read, Stream};
 use std::ops::Range;
 
 /// The constants of a set-up's kernels: SCHEME, VISCOUS.
@@ -89,6 +90,9 @@ pub(super) struct Tables {
     /// Middles of their faces, `[columns, 3]`.
     pub column_middles: DeviceBuffer<f64>,
     stages: Vec<Range<usize>>,
+    /// Where walls have a law: what the cell of each face sees of its wall, and that of each column; else empty.
+    pub laws: DeviceBuffer<u64>,
+    column_laws: DeviceBuffer<u64>,
     pub turned: TurnedTable,
 }
 
@@ -100,6 +104,7 @@ impl Tables {
         let (side_ptr, face_of) = face_numbers(solver);
         let (columns, column_middles, stages) = columns(solver, grid.offsets());
         let (outlet_ptr, outlet_parts) = outlet_parts(solver);
+        let [laws, column_laws] = laws(solver, grid.offsets(), &columns, &column_middles);
         let sides = solver.patches.iter().flat_map(|p| side_record(solver, p)).collect::<Vec<u32>>();
         Ok(Self {
             actives: stream.upload(&actives)?,
@@ -114,6 +119,8 @@ impl Tables {
             columns: stream.upload(&columns)?,
             column_middles: stream.upload(&column_middles)?,
             stages,
+            laws: upload_structs(stream, &laws)?,
+            column_laws: upload_structs(stream, &column_laws)?,
             turned: TurnedTable::new(stream, solver, grid)?,
         })
     }
@@ -126,12 +133,18 @@ pub(super) struct Stage<'a> {
     pub count: u32,
     pub columns: DeviceSlice<'a, u32>,
     pub middles: DeviceSlice<'a, f64>,
+    laws: Option<DeviceSlice<'a, u64>>,
 }
 
 impl Stage<'_> {
     /// A thread a column.
     pub fn launch<'k>(&self, kernel: &'k Kernel) -> Launch<'k> {
         kernel.launch(blocks(self.range.len(), 128), 128)
+    }
+
+    /// What the cells see of their walls, where these have a law.
+    pub fn laws(&self) -> Read<LawNode<f64>> {
+        self.laws.as_ref().map_or(Read::NONE, Read::from)
     }
 }
 
@@ -144,10 +157,48 @@ impl Tables {
                 count: range.len() as u32,
                 columns: self.columns.part(stage.clone()),
                 middles: self.column_middles.part(3 * range.start..3 * range.end),
+                laws: optional(&self.column_laws)
+                    .map(|laws| laws.part(LAW_WORDS * range.start..LAW_WORDS * range.end)),
                 range,
             }
         })
     }
+}
+
+/// Words of eight bytes of a [`LawNode`].
+const LAW_WORDS: usize = size_of::<LawNode<f64>>() / 8;
+
+/// What the cells of faces, and those of columns, see of their walls; `other` is [`u32::MAX`] where no law holds. Empty where none does anywhere.
+fn laws(
+    solver: &StructuredSystem,
+    offsets: &[usize],
+    columns: &[u32],
+    middles: &[f64],
+) -> [Vec<LawNode<f64>>; 2] {
+    if solver.patches.iter().all(|patch| patch.law.is_none()) {
+        return [const { Vec::new() }; 2];
+    }
+    let wall = Wall { temperature: 1.0, velocity: [0.0; 3] };
+    let (law, heat, away) = (WallLaw::Spalding, WallHeat::Adiabatic, [0.0; 3]);
+    let none = LawPlace { law, heat, area: 0.0, distance: 0.0, away, wall };
+    let node = |place: Option<LawPlace<f64>>| {
+        let other = if place.is_some() { 0 } else { u32::MAX };
+        LawNode { node: 0, other, place: place.unwrap_or(none) }
+    };
+    let of_patch = |patch: &PatchState| {
+        let block = &solver.blocks[patch.window.block];
+        let of = |(cell, x): &([usize; 3], [f64; 3])| {
+            node(patch.law_at(&patch.view(block, block.cells.inside(*cell)), x))
+        };
+        patch.faces.iter().map(of).collect::<Vec<_>>()
+    };
+    let of_column = |(column, x): (&[u32], &[f64; 3])| {
+        let patch = &solver.patches[column[1] as usize];
+        let b = patch.window.block;
+        node(patch.law_of_column(&solver.blocks[b], column[0] as usize - offsets[b], x))
+    };
+    let all = columns.chunks_exact(2).zip(middles.as_chunks::<3>().0);
+    [solver.patches.iter().flat_map(of_patch).collect(), all.map(of_column).collect()]
 }
 
 /// The conditions of patches.
@@ -301,7 +352,8 @@ impl StructuredCuda {
             }
             (None, _) => Method::Factors(Box::new(Factors::new(stream, solver, &grid, &area, &volume)?)),
         };
-        let [at_boundary, over_cells] = sources(constants).map(|source| stream.gpu().module(&source));
+        let [at_boundary, over_cells] =
+            sources(constants, !tables.laws.is_empty()).map(|source| stream.gpu().module(&source));
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
         let (w, other) = (buffer(N * len)?, buffer(N * len)?);
         let fluxes = fluxes(stream, solver, &grid, constants, &area, [&w, &other])?;

@@ -27,6 +27,21 @@ struct Setup {
     }
 };
 
+// The gas in numbers as they are, or with their derivatives along a direction.
+template <class T> __device__ __forceinline__ pointwise::Gas<T> gas_of(const Setup& setup) {
+    return {T(setup.gamma)};
+}
+template <class T> __device__ __forceinline__ pointwise::Transport<T> transport_of(const Setup& setup) {
+    const auto t = setup.transport();
+    return {T(t.scale), T(t.prandtl), t.law, T(t.sutherland)};
+}
+// Whether a law of the wall holds at a face or in a column of ghosts, in kernels of walls with laws (LAWS). Twin: `laws`
+// in setup.rs.
+#ifndef LAWS
+#define LAWS 0
+#endif
+__device__ __forceinline__ bool has_law(const LawNode* laws, u32 n) { return LAWS && laws[n].other != NONE; }
+
 __device__ __forceinline__ State state_at(const double* __restrict__ w, u64 total, u64 at) {
     return {w[at], w[total + at], w[2 * total + at], w[3 * total + at], w[4 * total + at]};
 }

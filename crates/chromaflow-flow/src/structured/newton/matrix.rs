@@ -281,9 +281,13 @@ fn add_boundary(
 ) {
     let number = patch_number(block, place, side);
     let Some(patch) = number.and_then(|number| patches.get(number as usize)) else { return };
-    let jacobian = patch.jacobian(physics, &patch.view(block, place.at as usize));
-    for (d, value) in diag.iter_mut().zip(jacobian) {
-        *d += value;
+    let view = patch.view(block, place.at as usize);
+    let x = patch.middle_of(place.cell.map(|c| c as usize));
+    let of_law = patch.law_jacobian(physics, &view, &x);
+    for by in [Some(patch.jacobian(physics, &view)), of_law].into_iter().flatten() {
+        for (d, value) in diag.iter_mut().zip(by) {
+            *d += value;
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 pub(in crate::structured) mod flows;
+mod laws;
 mod methods;
 mod operators;
+mod options;
 mod over_ranks;
 mod sectors;
 pub(super) mod turbulence;

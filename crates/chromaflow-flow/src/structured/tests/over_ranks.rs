@@ -1,7 +1,10 @@
 //! Blocks given to ranks: the same flow, bit for bit, on any number of them, that of one rank without ranks to rounding.
 
 use super::*;
-use crate::config::{Cfl, Steady, TurbulenceConfig, TurbulenceModel, Unsteady};
+use crate::config::{
+    Cfl, GridLength, Hybrid, Quadratic, Rotation, Steady, TurbulenceConfig, TurbulenceModel, Unsteady,
+    WallTreatment,
+};
 use crate::grid::generate::{Cylinder, SmoothChannel};
 use crate::march::{LargestResidual, Spread, StepReport};
 use crate::output::{Field, Restart};
@@ -142,7 +145,23 @@ fn cases() -> Vec<(&'static str, Case)> {
     turbulent.config.freestream.reynolds = 1e5;
     turbulent.config.implicit.nonlinear = newton;
     turbulent.config.turbulence = Some(TurbulenceConfig::default());
-    all.push(("turbulent", turbulent));
+    all.push(("turbulent", turbulent.clone()));
+    // Laws of the wall, what the stress has besides, and what production makes of curvature; a hybrid in time.
+    turbulent.config.turbulence = Some(TurbulenceConfig {
+        walls: WallTreatment::Automatic,
+        quadratic: Quadratic::Qcr2020,
+        rotation: Rotation::Curved,
+        ..TurbulenceConfig::default()
+    });
+    all.push(("turbulent with options", turbulent.clone()));
+    turbulent.config.turbulence = Some(TurbulenceConfig {
+        hybrid: Hybrid::Ddes,
+        grid_length: GridLength::AcrossVorticity,
+        ..TurbulenceConfig::default()
+    });
+    turbulent.config.time =
+        Time::Unsteady(Unsteady { dt: 0.05, steps: 2, subiterations: 4, ..Unsteady::default() });
+    all.push(("hybrid", turbulent));
     all
 }
 

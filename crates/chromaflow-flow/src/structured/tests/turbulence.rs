@@ -3,7 +3,8 @@
 use super::*;
 use crate::bc::Motion;
 use crate::config::{
-    Cfl, Hybrid, Quadratic, Region, Rotation, Steady, Time, TurbulenceConfig, TurbulenceModel, WallTreatment,
+    Cfl, GridLength, Hybrid, Quadratic, Region, Rotation, Steady, Time, TurbulenceConfig, TurbulenceModel,
+    WallTreatment,
 };
 use crate::grid::generate::FlatPlate;
 use crate::structured::lax_wendroff::{LaxWendroff, LaxWendroffSolver};
@@ -108,10 +109,27 @@ fn smooth_nut(x: [f64; 3]) -> f64 {
 
 #[test]
 fn blocks_of_all_orientations_are_one_block() {
+    let rotating =
+        TurbulenceConfig { second_order: true, rotation: Rotation::Rotating, ..TurbulenceConfig::default() };
+    let curved = TurbulenceConfig {
+        rotation: Rotation::Curved,
+        quadratic: Quadratic::Qcr2020,
+        walls: WallTreatment::Automatic,
+        ..TurbulenceConfig::default()
+    };
+    let hybrid = TurbulenceConfig {
+        hybrid: Hybrid::Ddes,
+        grid_length: GridLength::AcrossVorticity,
+        quadratic: Quadratic::Qcr2000,
+        ..TurbulenceConfig::default()
+    };
+    [rotating, curved, hybrid].iter().for_each(one_block);
+}
+
+fn one_block(options: &TurbulenceConfig) {
     let run = |grid: Grid, threads: usize| {
         let mut config = over_a_wall(&grid, Boundary::NoSlipAdiabatic);
-        let options = config.turbulence.as_mut().unwrap();
-        (options.second_order, options.rotation) = (true, Rotation::Rotating);
+        config.turbulence = Some(options.clone());
         let mut solver = StructuredSolver::new(grid, config, team(threads)).unwrap();
         solver.set_state(smooth);
         let nut = rates_of_nut(&mut solver, smooth_nut);
@@ -373,10 +391,6 @@ fn what_is_not_there_is_told() {
         |c: &mut StructuredConfig, f: &dyn Fn(&mut TurbulenceConfig)| f(c.turbulence.as_mut().unwrap());
     refused(&|c| c.implicit.nonlinear = Nonlinear::DefectCorrection, "leave out structured.method");
     refused(&|c| model(c, &|t| t.inflow_k = 0.0), "turbulence.inflow_k");
-    refused(&|c| model(c, &|t| t.quadratic = Quadratic::Qcr2000), "turbulence.qcr");
-    refused(&|c| model(c, &|t| t.hybrid = Hybrid::Des), "turbulence.hybrid");
-    refused(&|c| model(c, &|t| t.rotation = Rotation::Curved), "turbulence.rotation_correction");
-    refused(&|c| model(c, &|t| t.walls = WallTreatment::Functions), "turbulence.walls");
     refused(&|c| model(c, &|t| t.inflow = -1.0), "turbulence.inflow");
     refused(&|c| c.equations = Equations::Euler, "inviscid");
     let slips: &dyn Fn(&mut StructuredConfig) = &|c| {

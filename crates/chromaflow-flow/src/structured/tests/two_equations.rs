@@ -2,7 +2,7 @@
 
 use super::turbulence::{belt, over_a_wall, plate, rates_of};
 use super::*;
-use crate::config::{Cfl, Steady, Time, TurbulenceConfig, TurbulenceModel, Unsteady};
+use crate::config::{Cfl, Steady, Time, TurbulenceConfig, TurbulenceModel, Unsteady, WallTreatment};
 use crate::structured::turbulence::{Way, derivative, direct};
 use crate::turbulence::k_omega::{
     KOmega, KOmegaVariant, k_omega_blending, k_omega_rate, k_omega_sources, k_omega_wall,
@@ -209,7 +209,12 @@ fn turbulence_decays_in_time_by_the_exact_law() {
 }
 
 /// A flow with all kinds of boundaries on this grid, and turbulence that varies in all directions.
-fn scattered(grid: Grid, threads: usize, model: TurbulenceModel, second_order: bool) -> StructuredSolver {
+fn scattered(
+    grid: Grid,
+    threads: usize,
+    (model, walls): (TurbulenceModel, WallTreatment),
+    second_order: bool,
+) -> StructuredSolver {
     let mut config = over_a_wall(&grid, Boundary::NoSlipIsothermal { temperature: 1.2 });
     let total = Boundary::Inlet { total_pressure: 1.2, total_temperature: 1.05, direction: [1.0, 0.0, 0.0] };
     for (side, boundary) in
@@ -218,7 +223,7 @@ fn scattered(grid: Grid, threads: usize, model: TurbulenceModel, second_order: b
         config.boundaries.insert(side.to_owned(), boundary);
     }
     let options = config.turbulence.as_mut().unwrap();
-    (options.model, options.second_order) = (model, second_order);
+    (options.model, options.second_order, options.walls) = (model, second_order, walls);
     let mut solver = StructuredSolver::new(grid, config, team(threads)).unwrap();
     solver.set_state(smooth);
     set(
@@ -231,7 +236,8 @@ fn scattered(grid: Grid, threads: usize, model: TurbulenceModel, second_order: b
 
 #[test]
 fn blocks_of_all_orientations_are_one_block() {
-    for model in MODELS {
+    let treatments = [WallTreatment::Automatic, WallTreatment::Functions, WallTreatment::Resolved];
+    for model in MODELS.into_iter().zip(treatments) {
         let run = |grid: Grid, threads: usize| {
             let mut solver = scattered(grid, threads, model, true);
             let flow = solver.rates();
@@ -258,7 +264,13 @@ fn blocks_of_all_orientations_are_one_block() {
 /// The derivative along a direction against differences: of the residual, and of the eddy viscosity that the flow takes.
 #[test]
 fn derivatives_along_directions_are_those_of_differences() {
-    for (model, second_order) in [(MODELS[0], true), (MODELS[1], false), (MODELS[2], true)] {
+    for (model, second_order) in [
+        ((MODELS[0], WallTreatment::Resolved), true),
+        ((MODELS[1], WallTreatment::Resolved), false),
+        ((MODELS[2], WallTreatment::Resolved), true),
+        ((MODELS[0], WallTreatment::Automatic), true),
+        ((MODELS[2], WallTreatment::Functions), false),
+    ] {
         let mut solver = scattered(blocks(wavy([9, 7, 6])), 2, model, second_order);
         solver.rates();
         let host = solver.synced_mut();
@@ -339,7 +351,7 @@ fn derivatives_along_directions_are_those_of_differences() {
 fn the_matrix_is_that_of_the_residual() {
     use crate::structured::turbulence::Links;
     let grid = blocks(wavy([9, 7, 6]));
-    let mut solver = scattered(grid, 1, MODELS[0], false);
+    let mut solver = scattered(grid, 1, (MODELS[0], WallTreatment::Resolved), false);
     solver.synced_mut().physics.terms = ViscousTerms::ThinLayer;
     solver.rates();
     let host = solver.synced();

@@ -5,7 +5,7 @@ use super::super::block::BlockState;
 use super::super::boundary::PatchState;
 use super::super::residual::Physics;
 use super::ghosts::{Values, beyond, places};
-use super::k_omega::{scatter, through_boundary};
+use super::k_omega::{scatter, terms_one_by_one, through_boundary};
 use super::lanes::{Along, Cells, Numbers};
 use super::{GridTurbulence, MOST, Model, fill_interfaces};
 use crate::equations::perfect_gas::{N, State, ghost_states};
@@ -13,6 +13,7 @@ use crate::march::Bdf;
 use crate::ranks::BlockExchange;
 use crate::real::{Dual, Real};
 use crate::turbulence::k_omega::KOmega;
+use crate::wall_law::law_ghosts;
 use chromaflow_device::Team;
 use std::marker::PhantomData;
 
@@ -85,6 +86,22 @@ impl Values for Moving<'_> {
             Dual { v: block.eddies.values[place], d: [way.turbulence[place]] }
         })
     }
+
+    fn diffusing(&self, at: usize) -> [D; MOST] {
+        let Self(block, way) = self;
+        std::array::from_fn(|v| {
+            let place = v * block.cells.len() + at;
+            Dual { v: block.eddies.diffusing[place], d: [way.diffusing[place]] }
+        })
+    }
+
+    fn plain(value: D) -> f64 {
+        value.v
+    }
+
+    fn kept(value: D) -> f64 {
+        value.d[0]
+    }
 }
 
 /// States beyond a patch, the nearer ghost first.
@@ -94,14 +111,14 @@ fn states_beyond(physics: &Physics, patch: &PatchState, block: &BlockState, way:
         let [first, _] = places(patch, block, *at);
         let inner = if block.cells.count[patch.window.side.axis] == 1 { *at } else { 2 * at - first };
         let [w1, w2] = [*at, inner].map(|place| moving.state(place));
-        ghost_states(
-            &condition,
-            physics.gas.lift(),
-            &w1,
-            &w2,
-            &patch.area(block, *at).map(D::c),
-            &x.map(D::c),
-        )
+        let (gas, n) = (physics.gas.lift(), patch.area(block, *at).map(D::c));
+        let ghosts = ghost_states(&condition, gas, &w1, &w2, &n, &x.map(D::c));
+        match (patch.law_of_column(block, *at, x), &physics.transport) {
+            (Some(place), Some(transport)) => {
+                law_ghosts(gas, transport.lift(), place.lift(), &[w1, w2], &ghosts)
+            }
+            _ => ghosts,
+        }
     };
     patch.wide.iter().map(of).collect()
 }
@@ -147,7 +164,11 @@ pub(in crate::structured) fn direct(
     }
     for (block, way) in blocks.iter_mut().zip(&mut *ways) {
         let mut terms = std::mem::take(&mut way.terms);
-        way.cells(physics, (model, turbulence), block).find_terms(team, &mut terms);
+        let models = (model, turbulence);
+        if block.eddies.hybrid.is_none() {
+            way.cells(physics, models, block).find_terms(team, &mut terms);
+        }
+        terms_one_by_one(team, physics, models, patches, block, &Moving(block, way), &mut terms);
         scatter(block.cells, &terms, &mut way.viscosity, &mut way.diffusing);
         way.terms = terms;
     }

@@ -2,6 +2,7 @@
 
 use super::super::block::BlockState;
 use super::super::boundary::PatchState;
+use super::super::boundary::laws::near_wall;
 use super::super::residual::Physics;
 use super::{GridTurbulence, MOST, Model};
 use crate::bc::{ConditionClass, condition_class};
@@ -9,7 +10,8 @@ use crate::equations::perfect_gas::State;
 use crate::gas::{temperature, viscosity};
 use crate::grid::Side;
 use crate::real::Real;
-use crate::turbulence::k_omega::{KOmega, k_omega_wall};
+use crate::turbulence::k_omega::{KOmega, k_omega_law_of_cells, k_omega_wall};
+use crate::wall_law::law_friction;
 
 /// The flow and the model's unknowns at places of a block.
 pub(super) trait Values {
@@ -18,6 +20,11 @@ pub(super) trait Values {
     fn state(&self, at: usize) -> State<Self::T>;
     /// nut, or k and omega.
     fn turbulence(&self, at: usize) -> [Self::T; MOST];
+    /// What k and omega diffuse by.
+    fn diffusing(&self, at: usize) -> [Self::T; MOST];
+    /// A number without its derivative, and what is kept of one.
+    fn plain(value: Self::T) -> f64;
+    fn kept(value: Self::T) -> f64;
 }
 
 /// Those of a block with this many unknowns.
@@ -33,6 +40,18 @@ impl Values for Own<'_> {
     fn turbulence(&self, at: usize) -> [f64; MOST] {
         std::array::from_fn(|v| if v < self.1 { self.0.turbulence(v, at) } else { 0.0 })
     }
+
+    fn diffusing(&self, at: usize) -> [f64; MOST] {
+        std::array::from_fn(|v| self.0.eddies.diffusing[v * self.0.cells.len() + at])
+    }
+
+    fn plain(value: f64) -> f64 {
+        value
+    }
+
+    fn kept(value: f64) -> f64 {
+        value
+    }
 }
 
 /// Molecular viscosity over rho_inf a_inf and the grid's length unit.
@@ -43,21 +62,26 @@ pub(super) fn molecular<T: Real>(physics: &Physics, w: &State<T>) -> T {
     transport.scale * viscosity(transport, temperature(physics.gas.lift(), w))
 }
 
-/// omega at the wall next to the cell at `at`, `beyond` its ghost: [`k_omega_wall`] by the cell's center and the gas at the wall.
-pub(super) fn wall_omega<V: Values>(
+/// k and omega at the wall's face of middle `x` next to the cell at `at`, `beyond` its ghost: none and [`k_omega_wall`] by the cell's center and the gas at the wall, or
+/// what a law of the wall has.
+pub(super) fn at_wall<V: Values>(
     physics: &Physics,
-    model: KOmega<f64>,
+    (model, turbulence): (KOmega<f64>, GridTurbulence),
+    patch: &PatchState,
     block: &BlockState,
     values: &V,
-    [at, beyond]: [usize; 2],
-) -> V::T {
+    ([at, beyond], x): ([usize; 2], &[f64; 3]),
+) -> [V::T; MOST] {
+    let (model, distance) = (model.lift(), V::T::c(near_wall(block, at)));
+    let law = patch.law_of_column(block, at, x).zip(turbulence.walls);
+    if let (Some((place, walls)), Some(transport)) = (law, &physics.transport) {
+        let (gas, transport) = (physics.gas.lift(), transport.lift());
+        let [units, friction] = law_friction(gas, transport, place.lift(), &values.state(at));
+        return k_omega_law_of_cells(model, walls.blended, units, friction * distance / units, distance);
+    }
     let [own, ghost] = [at, beyond].map(|place| values.state(place));
     let w: State<V::T> = std::array::from_fn(|c| V::T::c(0.5) * (own[c] + ghost[c]));
-    // Beyond edges that of the cell before.
-    let (cell, count) = (block.cells.cell(at), block.cells.count);
-    let near = std::array::from_fn(|d| cell[d].clamp(0, count[d] as isize - 1) as usize);
-    let distance = V::T::c(block.eddies.distance[block.number(near)]);
-    k_omega_wall(model.lift(), molecular(physics, &w) / w[0], distance)
+    [V::T::c(0.0), k_omega_wall(model, molecular(physics, &w) / w[0], distance)]
 }
 
 /// Places of the two ghosts beyond a patch's face of the cell at `at`.
@@ -78,15 +102,17 @@ pub(super) fn beyond<V: Values>(
 ) -> Vec<[[V::T; MOST]; 2]> {
     let Side { axis, high } = patch.window.side;
     let class = condition_class(&patch.condition);
-    let of = |&(at, _): &(usize, [f64; 3])| {
+    let of = |&(at, x): &(usize, [f64; 3])| {
         let [first, _] = places(patch, block, at);
         let inner = if block.cells.count[axis] == 1 { at } else { 2 * at - first };
         let own = [at, inner].map(|place| values.turbulence(place));
         match (class, turbulence.model) {
             (ConditionClass::NoSlip, Model::SpalartAllmaras(_)) => own.map(|[nut, rest]| [-nut, rest]),
             (ConditionClass::NoSlip, Model::KOmega(model)) => {
-                let at_wall = V::T::c(2.0) * wall_omega(physics, model, block, values, [at, first]);
-                own.map(|[k, omega]| [-k, at_wall - omega])
+                let models = (model, turbulence);
+                let wall = at_wall(physics, models, patch, block, values, ([at, first], &x));
+                let [twice_k, twice_omega] = wall.map(|value| V::T::c(2.0) * value);
+                own.map(|[k, omega]| [twice_k - k, twice_omega - omega])
             }
             (ConditionClass::Slip, _) => own,
             (ConditionClass::Open, _) => {

@@ -2,16 +2,23 @@
 
 use super::super::block::BlockState;
 use super::super::boundary::PatchState;
+use super::super::boundary::laws::law_beside;
 use super::super::residual::Physics;
-use super::ghosts::{Own, Values, molecular, places, wall_omega};
+use super::ghosts::{Own, Values, at_wall, molecular, places};
 use super::lanes::{Cells, SOURCES, TERMS};
 use super::links::{Link, Outside};
 use super::{GridTurbulence, MOST, fill_interfaces};
 use crate::bc::{ConditionClass, condition_class};
 use crate::coupled::flux_entering;
+use crate::gas::Transport;
+use crate::parallel;
 use crate::ranks::BlockExchange;
 use crate::real::Real;
-use crate::turbulence::k_omega::{KOmega, k_omega_slope, k_resolving};
+use crate::turbulence::hybrid::sst_shortened;
+use crate::turbulence::k_omega::{
+    KOmega, k_omega_blending, k_omega_slope, k_omega_terms, k_omega_terms_of_hybrid, k_resolving,
+};
+use crate::wall_law::{LawPlace, law_gradient};
 use chromaflow_device::Team;
 
 /// Terms of all cells, viscosities with those beyond boundaries and interfaces; the ghosts of the flow, of k and of omega are there.
@@ -25,7 +32,10 @@ pub(super) fn prepare(
 ) {
     for block in &mut *blocks {
         let mut terms = std::mem::take(&mut block.eddies.terms);
-        Cells::plain(physics, models, block).find_terms(team, &mut terms);
+        if block.eddies.hybrid.is_none() {
+            Cells::plain(physics, models, block).find_terms(team, &mut terms);
+        }
+        terms_one_by_one(team, physics, models, patches, block, &Own(block, MOST), &mut terms);
         block.eddies.terms = terms;
         let (cells, eddies) = (block.cells, &mut block.eddies);
         scatter(cells, &eddies.terms, &mut eddies.viscosity, &mut eddies.diffusing);
@@ -45,6 +55,109 @@ pub(super) fn prepare(
         }
         fill_interfaces(exchange, blocks.iter_mut().map(|b| &mut b.eddies.viscosity), 1);
     }
+}
+
+/// Writes the terms of cells that are not like others: those next to walls with a law, which see the law's shear, and of hybrids all.
+pub(super) fn terms_one_by_one<N: Values + Sync>(
+    team: &Team,
+    physics: &Physics,
+    (model, turbulence): (KOmega<f64>, GridTurbulence),
+    patches: &[PatchState],
+    block: &BlockState,
+    values: &N,
+    terms: &mut [f64],
+) {
+    let Some(transport) = &physics.transport else { return };
+    let (hybrid, [ni, nj, _]) = (block.eddies.hybrid.as_ref(), block.cells.count);
+    if turbulence.walls.is_none() && hybrid.is_none() {
+        return;
+    }
+    let of_cell = |cell: [usize; 3]| -> Option<[N::T; 10]> {
+        let (at, number) = (block.cells.inside(cell), block.number(cell));
+        let law = turbulence.walls.and_then(|_| law_beside(patches, block, cell, at));
+        if law.is_none() && hybrid.is_none() {
+            return None;
+        }
+        let w = values.state(at);
+        let gradients = sheared(physics, transport, law, block, at, values);
+        let [u, v, s, ..] = gradients;
+        let (gas, own) = ([w[0], molecular(physics, &w)], values.turbulence(at));
+        let distance = N::T::c(block.eddies.distance[number]);
+        let share = N::T::c(block.eddies.production.get(number).copied().unwrap_or(1.0));
+        Some(match hybrid {
+            None => k_omega_terms(model.lift(), &gas, distance, share, &own, &gradients),
+            Some(grid) => {
+                let lengths = grid.at(number, &[u, v, s].map(|row| row.map(N::plain))).map(N::T::c);
+                let (model, form) = (model.lift(), grid.form());
+                k_omega_terms_of_hybrid(model, form, &gas, distance, share, &own, &gradients, &lengths)
+            }
+        })
+    };
+    parallel::rows(team, block.rows(), TERMS * ni, terms, |rows, out| {
+        for (row, out) in rows.zip(out.chunks_exact_mut(TERMS * ni)) {
+            for i in 0..ni {
+                let Some(found) = of_cell([i, row % nj, row / nj]) else { continue };
+                (0..TERMS).for_each(|c| out[c * ni + i] = N::kept(found[c]));
+            }
+        }
+    });
+}
+
+/// Of a cell of a hybrid, its length over that of RANS, and the share of large eddy simulation.
+pub(super) fn hybrid_at(
+    physics: &Physics,
+    (model, turbulence): (KOmega<f64>, GridTurbulence),
+    patches: &[PatchState],
+    block: &BlockState,
+    cell: [usize; 3],
+) -> [f64; 2] {
+    let (Some(transport), Some(grid)) = (&physics.transport, &block.eddies.hybrid) else { return [1.0, 0.0] };
+    let (at, number, values) = (block.cells.inside(cell), block.number(cell), Own(block, MOST));
+    let law = turbulence.walls.and_then(|_| law_beside(patches, block, cell, at));
+    let [u, v, s, of_k, of_omega] = sheared(physics, transport, law, block, at, &values);
+    let (w, own, distance) = (values.state(at), values.turbulence(at), block.eddies.distance[number]);
+    let (gas, velocity) = ([w[0], molecular(physics, &w)], [u, v, s]);
+    let [blend, _] = k_omega_blending(model, &gas, distance, &own, &[of_k, of_omega]);
+    let (eddy, lengths) = (block.eddies.viscosity[at], grid.at(number, &velocity));
+    let [ratio, share] = sst_shortened(grid.form(), blend, &gas, eddy, distance, &own, &lengths, &velocity);
+    [1.0 / ratio, share]
+}
+
+/// [`gradients`] of a cell, with the shear of the law that a wall next to it has.
+fn sheared<N: Values>(
+    physics: &Physics,
+    transport: &Transport<f64>,
+    law: Option<LawPlace<f64>>,
+    block: &BlockState,
+    at: usize,
+    values: &N,
+) -> [[N::T; 3]; 5] {
+    let [u, v, s, of_k, of_omega] = gradients(block, at, values);
+    let Some(place) = law else { return [u, v, s, of_k, of_omega] };
+    let (gas, w) = (physics.gas.lift(), values.state(at));
+    let [u, v, s] = law_gradient(gas, transport.lift(), place.lift(), &w, &[u, v, s]);
+    [u, v, s, of_k, of_omega]
+}
+
+/// d(u, v, w, k, omega)_i / dx_k of a cell, from the means of both cells at each face.
+fn gradients<N: Values>(block: &BlockState, at: usize, values: &N) -> [[N::T; 3]; 5] {
+    let mut out = [[N::T::c(0.0); 3]; 5];
+    for axis in (0..3).filter(|&axis| block.active[axis]) {
+        let s = block.cells.stride[axis];
+        let numbers = |at: usize| {
+            let ([_, u, v, w, _], [k, omega]) = (values.state(at), values.turbulence(at));
+            [u, v, w, k, omega]
+        };
+        let (before, after) = (numbers(at - s), numbers(at + s));
+        let (low, high) = (block.metrics.face(axis, at), block.metrics.face(axis, at + s));
+        for i in 0..5 {
+            for k in 0..3 {
+                let scale = N::T::c(0.25 * (low[k] + high[k]) / block.metrics.volume[at]);
+                out[i][k] += scale * (after[i] - before[i]);
+            }
+        }
+    }
+    out
 }
 
 /// Viscosities from terms to where they have ghosts.
@@ -89,7 +202,7 @@ pub(super) fn through_boundary<N: Values>(
     if class == ConditionClass::Slip {
         return;
     }
-    for (cell, _) in &patch.faces {
+    for (cell, x) in &patch.faces {
         let at = block.cells.inside(*cell);
         let ([beyond, _], n) = (places(patch, block, at), patch.area(block, at));
         let own = values.turbulence(at);
@@ -97,9 +210,9 @@ pub(super) fn through_boundary<N: Values>(
             let mass = mass(values, [at, beyond], &n);
             [0, 1].map(|v| flux_entering(mass, own[v], N::T::c(turbulence.inflow[v])))
         } else {
-            let spread = molecular(physics, &values.state(at)) * N::T::c(to_wall(block, at, &n));
-            let omega = wall_omega(physics, model, block, values, [at, beyond]);
-            [spread * own[0], spread * (own[1] - omega)]
+            let wall = at_wall(physics, (model, turbulence), patch, block, values, ([at, beyond], x));
+            let spread = to_wall(physics, patch, block, values, at, &n);
+            [0, 1].map(|v| spread[v] * (own[v] - wall[v]))
         };
         let from = block.turbulence_residual_at(block.number(*cell), MOST);
         (0..MOST).for_each(|v| add(from + v * block.cells.count[0], leaves[v]));
@@ -116,9 +229,22 @@ fn mass<N: Values>(values: &N, places: [usize; 2], n: &[f64; 3]) -> N::T {
     mass
 }
 
-/// Area over the distance from a cell to the wall at its face `n`, half a cell away.
-fn to_wall(block: &BlockState, at: usize, n: &[f64; 3]) -> f64 {
-    2.0 * n.iter().map(|n| n * n).sum::<f64>() / block.metrics.volume[at]
+/// What k and omega diffuse by to the wall at a cell's face `n` times the area over the distance, half a cell: of the gas alone within the viscous layer, of the cell
+/// where a law of the wall holds.
+fn to_wall<N: Values>(
+    physics: &Physics,
+    patch: &PatchState,
+    block: &BlockState,
+    values: &N,
+    at: usize,
+    n: &[f64; 3],
+) -> [N::T; MOST] {
+    let near = 2.0 * n.iter().map(|n| n * n).sum::<f64>() / block.metrics.volume[at];
+    let by = match patch.law {
+        Some(_) => values.diffusing(at),
+        None => [molecular(physics, &values.state(at)); MOST],
+    };
+    by.map(|by| by * N::T::c(near))
 }
 
 /// The matrix's part of the model on a block.
@@ -140,8 +266,9 @@ impl TwoTerms<'_> {
                 Link { passing: mass(&values, [at, beyond], &n), ..Link::default() }
             }
             Some(ConditionClass::NoSlip) => {
-                let spread = molecular(self.physics, &values.state(at)) * to_wall(self.block, at, &n);
-                Link { passing: 0.0, spread: [spread; MOST] }
+                let patch = patch.expect("the condition's own");
+                let spread = to_wall(self.physics, patch, self.block, &values, at, &n);
+                Link { passing: 0.0, spread }
             }
             None => {
                 let square = n.iter().map(|n| n * n).sum::<f64>();

@@ -6,8 +6,10 @@
 //! | `k_omega.rs` | the same of k and omega |
 //! | `lanes.rs` | what it takes of eight cells at a time |
 //! | `ghosts.rs` | values beyond boundaries |
+//! | `lengths.rs` | lengths of the grid, of hybrids |
 //! | `links.rs` | what matrices are made of |
 //! | `along.rs` | the derivative of what the flow takes along a direction |
+//! | `stress.rs` | quadratic constitutive relations |
 //! | `start.rs` | from a set-up to the state at the beginning |
 //! | `output.rs` | fields, friction, y+ |
 //!
@@ -31,25 +33,30 @@ mod along;
 mod ghosts;
 mod k_omega;
 mod lanes;
+mod lengths;
 mod links;
 mod output;
 mod spalart_allmaras;
 mod start;
+mod stress;
 
 pub(super) use along::{Way, derivative, direct};
 pub(super) use links::Links;
 pub(super) use start::{STEPS, start};
+pub(super) use stress::add_quadratic;
 
 use super::StructuredSystem;
 use super::block::BlockState;
 use super::boundary::PatchState;
 use super::config::Scheme;
 use super::residual::Physics;
+use crate::config::Quadratic;
 use crate::coupled::{rate_of_carried, rate_slope_of_carried};
 use crate::march::Bdf;
 use crate::ranks::BlockExchange;
 use crate::turbulence::cells::MOST;
 pub(super) use crate::turbulence::cells::{GridTurbulence, Model};
+use crate::turbulence::hybrid::HybridGrid;
 use chromaflow_device::Team;
 use std::ops::Range;
 
@@ -74,6 +81,10 @@ pub(super) struct Eddies {
     pub nu: Vec<f64>,
     /// Eddy viscosity over rho_inf a_inf and the grid's length unit, with ghosts.
     pub viscosity: Vec<f64>,
+    /// Of QCR2020, fw as its constants have it, with those beyond interfaces; else empty.
+    pub relation: Vec<f64>,
+    /// Of hybrids with large eddy simulation, lengths of the grid by numbers of cells.
+    pub hybrid: Option<HybridGrid>,
     /// What k and omega diffuse by, with ghosts: `[2, cells]`.
     pub diffusing: Vec<f64>,
     /// From the nearest wall without slip.
@@ -121,7 +132,12 @@ pub(super) fn prepare(
         fill_interfaces(exchange, blocks.iter_mut().map(|b| &mut b.eddies.values), turbulence.unknowns());
     }
     match turbulence.model {
-        Model::SpalartAllmaras(sa) => spalart_allmaras::viscosities(team, physics, sa, blocks),
+        Model::SpalartAllmaras(sa) => {
+            spalart_allmaras::viscosities(team, physics, sa, blocks);
+            if turbulence.quadratic == Quadratic::Qcr2020 {
+                stress::find_relation(team, physics, turbulence, patches, blocks, exchange);
+            }
+        }
         Model::KOmega(model) => {
             k_omega::prepare(team, physics, (model, turbulence), patches, blocks, exchange);
         }

@@ -4,14 +4,20 @@ use super::super::block::BlockState;
 use super::super::boundary::PatchState;
 use super::super::start::near_walls;
 use super::super::{StructuredSolver, StructuredSystem};
-use super::{MOST, Model};
+use super::k_omega::hybrid_at;
+use super::spalart_allmaras::SaTerms;
+use super::{GridTurbulence, MOST, Model};
+use crate::config::Hybrid;
 use crate::equations::perfect_gas::{N, State};
 use crate::gas::{temperature, viscosity};
 use crate::march::{FlowError, Spread};
 use crate::mesh::Mesh;
 use crate::on_grid::Shown;
 use crate::output::{Field, Restart};
+use crate::turbulence::hybrid::FIELDS;
 use crate::turbulence::spalart_allmaras::{eddy_ratio, sa_viscosities};
+use crate::wall_distance::NearWalls;
+use crate::wall_law::law_friction;
 
 impl StructuredSolver {
     /// An unknown of the turbulence model of all cells, in the order of [`StructuredSolver::state`]; nothing where the model has none of this name.
@@ -80,20 +86,25 @@ impl StructuredSystem {
         names.zip(self.of_all_patches(PatchState::holds, own)).collect()
     }
 
-    fn wall_face(&self, patch: &PatchState, cell: [usize; 3], x: &[f64; 3]) -> WallFace {
+    fn wall_face(&self, patch: &PatchState, cell: [usize; 3], middle: &[f64; 3]) -> WallFace {
         let block = &self.blocks[patch.window.block];
         let view = patch.view(block, block.cells.inside(cell));
-        let (_, friction) = patch.flux(&self.physics, &view, x);
+        let (_, friction) = patch.flux(&self.physics, &view, middle);
         let size = |v: &[f64; 3]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
         let area = size(&view.n);
         let stress = friction.map(|f| if area > 0.0 { f / area } else { 0.0 });
+        let dynamic = 0.5 * self.config.freestream.mach.powi(2);
+        let [x, y, z] = stress.map(|f| f / dynamic);
+        if let (Some(place), Some(transport)) = (patch.law_at(&view, middle), self.physics.transport) {
+            let [height, _] = law_friction(self.physics.gas, transport, place, &view.w[0]);
+            return [x, y, z, height, area];
+        }
         let distance = block.eddies.distance[block.number(cell)];
-        let (w, dynamic) = (&view.w[0], 0.5 * self.config.freestream.mach.powi(2));
+        let w = &view.w[0];
         let mu = self.physics.transport.map_or(1.0, |transport| {
             transport.scale * viscosity(transport, temperature(self.physics.gas, w))
         });
         let height = distance * (size(&stress) * w[0]).sqrt() / mu;
-        let [x, y, z] = stress.map(|f| f / dynamic);
         [x, y, z, height, area]
     }
 
@@ -116,6 +127,10 @@ impl StructuredSystem {
             let unknown = |v: usize| if v < names.len() { block.turbulence(v, at) } else { 0.0 };
             [unknown(0), unknown(1), block.eddies.viscosity[at]]
         });
+        let mut shares: Vec<[f64; 2]> = Vec::new();
+        if self.config.turbulence.as_ref().is_some_and(|config| config.hybrid != Hybrid::None) {
+            shares = self.on_points(|block, at| self.hybrid_of(turbulence, block, at));
+        }
         let walls = self.wall_faces();
         if points.is_empty() {
             return Vec::new(); // rank 0 has all of them
@@ -134,7 +149,7 @@ impl StructuredSystem {
             .collect();
         let mesh = self.grid.to_mesh();
         let distance = near_walls((&self.grid, &mesh), self.all_patches(), &mesh.nodes, &self.team)
-            .map_or_else(|_| vec![0.0; all.len()], |near| near.distances());
+            .map_or_else(|_| NearWalls::nowhere(all.len()).distances(), |near| near.distances());
         let [friction, heights] = wall_fields(&mesh, &walls);
         let of = |(v, name): (usize, &&str)| Field::scalar(name, all.iter().map(|point| point[v]).collect());
         let mut fields: Vec<Field> = names.iter().enumerate().map(of).collect();
@@ -145,7 +160,27 @@ impl StructuredSystem {
             friction,
             heights,
         ]);
+        if !shares.is_empty() {
+            for (c, name) in FIELDS.iter().enumerate() {
+                fields.push(Field::scalar(name, shares.iter().map(|share| share[c]).collect()));
+            }
+        }
         fields
+    }
+
+    /// Of a hybrid, its length over that of RANS and the share of large eddy simulation in the cell at a place, or the cell of the block next to it.
+    fn hybrid_of(&self, turbulence: GridTurbulence, block: &BlockState, at: usize) -> [f64; 2] {
+        let (cell, count) = (block.cells.cell(at), block.cells.count);
+        let cell = std::array::from_fn(|d| cell[d].clamp(0, count[d] as isize - 1) as usize);
+        match turbulence.model {
+            Model::SpalartAllmaras(sa) => {
+                let terms = SaTerms::new(&self.physics, (sa, turbulence), &self.patches, block);
+                let at = block.cells.inside(cell);
+                let [length, share] = terms.length(cell, at, &terms.sheared(cell, at));
+                [length / block.eddies.distance[block.number(cell)], share]
+            }
+            Model::KOmega(model) => hybrid_at(&self.physics, (model, turbulence), &self.patches, block, cell),
+        }
     }
 
     /// An unknown of all cells, or that of an earlier time level.

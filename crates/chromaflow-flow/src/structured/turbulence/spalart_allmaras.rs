@@ -2,6 +2,7 @@
 
 use super::super::block::BlockState;
 use super::super::boundary::PatchState;
+use super::super::boundary::laws::law_beside;
 use super::super::config::ViscousTerms;
 use super::super::residual::Physics;
 use super::links::{Link, Outside};
@@ -10,15 +11,19 @@ use crate::bc::{ConditionClass, condition_class};
 use crate::gas::{temperature, viscosity};
 use crate::limiter::extrapolate;
 use crate::parallel;
+use crate::turbulence::hybrid::sa_hybrid_length;
 use crate::turbulence::k_omega::deformation;
 use crate::turbulence::spalart_allmaras::{
-    SpalartAllmaras, sa_diffusivity, sa_rotating, sa_source_turning, sa_viscosities, vorticity,
+    SpalartAllmaras, sa_diffusivity, sa_diffusivity_to_wall, sa_rotating, sa_source_turning, sa_turning,
+    sa_viscosities, strain_rates, vorticity,
 };
+use crate::wall_law::law_gradient;
 use chromaflow_device::Team;
 
 /// The model on a block with all its ghosts.
 #[derive(Clone, Copy)]
 pub(in crate::structured) struct SaTerms<'a> {
+    physics: &'a Physics,
     sa: SpalartAllmaras<f64>,
     turbulence: GridTurbulence,
     pub(super) block: &'a BlockState,
@@ -66,6 +71,10 @@ pub(super) fn viscosities(
     }
 }
 
+fn dot(a: &[f64; 3], b: &[f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
 /// Volume through the area `n` between two cells.
 fn passing(block: &BlockState, a: usize, b: usize, n: &[f64; 3]) -> f64 {
     let (wa, wb) = (block.state(a), block.state(b));
@@ -95,13 +104,13 @@ pub(super) fn residual(
 
 impl<'a> SaTerms<'a> {
     pub fn new(
-        physics: &Physics,
+        physics: &'a Physics,
         (sa, turbulence): (SpalartAllmaras<f64>, GridTurbulence),
         patches: &'a [PatchState],
         block: &'a BlockState,
     ) -> Self {
         let full = physics.terms == ViscousTerms::Full;
-        Self { sa, turbulence, block, patches, full, kappa: kappa(physics) }
+        Self { physics, sa, turbulence, block, patches, full, kappa: kappa(physics) }
     }
 
     /// Of a cell, and its source's derivative.
@@ -117,15 +126,56 @@ impl<'a> SaTerms<'a> {
     /// The source per volume and its derivative.
     fn source(&self, cell: [usize; 3], at: usize) -> [f64; 2] {
         let eddies = &self.block.eddies;
-        let gradient = self.velocity_gradient(at);
+        let gradient = self.sheared(cell, at);
         let mut omega = vorticity(&gradient);
         if self.turbulence.rotating {
             omega = sa_rotating(omega, deformation(&gradient)[0]);
         }
         let number = self.block.number(cell);
-        let produced = eddies.production.get(number).copied().unwrap_or(1.0);
-        let (nu, nut, distance) = (eddies.nu[at], eddies.values[at], eddies.distance[number]);
-        sa_source_turning(self.sa, nu, nut, omega, distance, produced)
+        let mut produced = eddies.production.get(number).copied().unwrap_or(1.0);
+        if self.turbulence.curved {
+            produced *= sa_turning(&gradient, &self.change_of_strain(cell, at));
+        }
+        let (nu, nut) = (eddies.nu[at], eddies.values[at]);
+        sa_source_turning(self.sa, nu, nut, omega, self.length(cell, at, &gradient)[0], produced)
+    }
+
+    /// What stands for a cell's distance from the wall, and the share of large eddy simulation in it: `gradient` d(u, v, w)_i / dx_k.
+    pub(super) fn length(&self, cell: [usize; 3], at: usize, gradient: &[[f64; 3]; 3]) -> [f64; 2] {
+        let (eddies, number) = (&self.block.eddies, self.block.number(cell));
+        let distance = eddies.distance[number];
+        eddies.hybrid.as_ref().map_or([distance, 0.0], |grid| {
+            let (nu, nut, lengths) = (eddies.nu[at], eddies.values[at], grid.at(number, gradient));
+            sa_hybrid_length(self.sa, grid.form(), nu, nut, distance, &lengths, gradient)
+        })
+    }
+
+    /// d(u, v, w)_i / dx_k of a cell, next to walls with a law with its shear.
+    pub(super) fn sheared(&self, cell: [usize; 3], at: usize) -> [[f64; 3]; 3] {
+        let gradient = self.velocity_gradient(at);
+        let law = self.turbulence.walls.and_then(|_| law_beside(self.patches, self.block, cell, at));
+        match (law, self.physics.transport) {
+            (Some(place), Some(transport)) => {
+                law_gradient(self.physics.gas, transport, place, &self.block.state(at), &gradient)
+            }
+            _ => gradient,
+        }
+    }
+
+    /// DS_ij/Dt of a cell in steady flow: the sum over its faces that are no boundary of U (S_j - S_i) / 2 over the volume, U the volume that leaves, S by differences alone.
+    fn change_of_strain(&self, cell: [usize; 3], at: usize) -> [f64; 6] {
+        let (own, mut change) = (strain_rates(&self.velocity_gradient(at)), [0.0; 6]);
+        for side in 0..6 {
+            let Some(Outside { beyond, n, patch: None }) =
+                Outside::of(self.block, self.patches, cell, at, side)
+            else {
+                continue;
+            };
+            let leaving = 0.5 * passing(self.block, at, beyond, &n) / self.block.metrics.volume[at];
+            let there = strain_rates(&self.velocity_gradient(beyond));
+            (0..6).for_each(|c| change[c] += leaving * (there[c] - own[c]));
+        }
+        change
     }
 
     /// d(u, v, w)_i / dx_k of a cell, from the means of both cells at each face.
@@ -171,6 +221,13 @@ impl<'a> SaTerms<'a> {
     fn at_boundary(&self, class: ConditionClass, at: usize, beyond: usize, n: &[f64; 3]) -> SaFace {
         match class {
             ConditionClass::Slip => SaFace::default(),
+            ConditionClass::NoSlip if self.turbulence.walls.is_some() => {
+                let (nut, near) =
+                    (self.block.eddies.values[at], 2.0 * dot(n, n) / self.block.metrics.volume[at]);
+                let gamma = near * sa_diffusivity_to_wall(self.sa, self.block.eddies.nu[at], nut);
+                let link = Link { passing: 0.0, spread: [gamma.max(0.0), 0.0] };
+                SaFace { link, beyond: 0.0, rest: gamma.min(0.0) * nut }
+            }
             ConditionClass::NoSlip => {
                 // Half a cell away.
                 let [_, spread] = self.spread(at, beyond, n, 0.5 * self.block.metrics.volume[at]);

@@ -5,49 +5,35 @@ use super::super::boundary::PatchState;
 use super::super::config::StructuredConfig;
 use super::super::start::{centers, near_walls, slow};
 use super::lanes::TERMS;
-use super::{Eddies, GridTurbulence, MOST, Model};
-use crate::config::{Equations, Hybrid, Nonlinear, Quadratic, Rotation, TurbulenceConfig, WallTreatment};
+use super::{Eddies, GridTurbulence, MOST, Model, lengths};
+use crate::config::{Equations, GridLength, Nonlinear};
 use crate::gas::{Gas, Transport};
 use crate::grid::Grid;
 use crate::march::FlowError;
+use crate::turbulence::hybrid::HybridForm;
 use crate::turbulence::k_omega::StartLayer;
 use crate::turbulence::production;
+use crate::wall_distance::NearWalls;
 use chromaflow_device::Team;
 
 /// Why turbulence does without other steps.
 pub(in crate::structured) const STEPS: &str = "on structured grids turbulence takes Newton-Krylov steps: leave out structured.method and \
                                                march.nonlinear, or set the latter to newton_krylov";
 
-/// Why a set-up with turbulence is refused, if it is: the key of `[turbulence]` and what to do.
-fn problem(config: &StructuredConfig, turbulence: &TurbulenceConfig) -> Option<(&'static str, &'static str)> {
-    let t = turbulence;
-    let newton = matches!(config.implicit.nonlinear, Nonlinear::NewtonKrylov(_));
-    let hybrid = "expected none on structured grids, or a [mesh] in the place of the [grid]";
-    let curved = "SA-RC is not there on structured grids: expected none or sa-r, or a [mesh] in the place of the [grid]";
-    let walls = "laws of the wall are not there on structured grids: expected resolved, or a [mesh] in the place of the [grid]";
-    let refused = [
-        ("model", !newton, STEPS),
-        ("hybrid", t.hybrid != Hybrid::None, hybrid),
-        ("qcr", t.quadratic != Quadratic::None, hybrid),
-        ("rotation_correction", t.rotation == Rotation::Curved, curved),
-        ("walls", t.walls != WallTreatment::Resolved, walls),
-    ];
-    refused.into_iter().find(|(_, refused, _)| *refused).map(|(key, _, problem)| (key, problem))
-}
-
 impl GridTurbulence {
     /// The model of a set-up, if it has one.
     ///
     /// # Errors
-    /// [`FlowError::TurbulenceOption`] for what structured grids do not have; [`FlowError::TurbulenceInviscid`]; [`FlowError::Value`].
+    /// [`FlowError::TurbulenceOption`] for other steps and what a model does not have; [`FlowError::Hybrid`]; [`FlowError::TurbulenceInviscid`]; [`FlowError::Value`].
     pub fn of(config: &StructuredConfig) -> Result<Option<Self>, FlowError> {
         let Some(turbulence) = &config.turbulence else { return Ok(None) };
         if config.equations != Equations::Laminar {
             return Err(FlowError::TurbulenceInviscid);
         }
-        if let Some((key, problem)) = problem(config, turbulence) {
-            return Err(FlowError::TurbulenceOption { key, problem });
+        if !matches!(config.implicit.nonlinear, Nonlinear::NewtonKrylov(_)) {
+            return Err(FlowError::TurbulenceOption { key: "model", problem: STEPS });
         }
+        HybridForm::of(turbulence)?;
         crate::turbulence::check(turbulence, &config.time)?;
         let scale = config.gas.transport(&config.freestream).scale;
         Ok(Some(Self::new(turbulence, scale)))
@@ -64,6 +50,8 @@ impl GridTurbulence {
             levels: [Vec::new(), Vec::new()],
             nu: vec![1.0; of(0, all)],
             viscosity: vec![0.0; all],
+            relation: Vec::new(),
+            hybrid: None,
             diffusing: vec![0.0; of(MOST * all, 0)],
             distance: Vec::new(),
             production: Vec::new(),
@@ -78,7 +66,7 @@ pub(in crate::structured) fn start(
     turbulence: GridTurbulence,
     flow: (&StructuredConfig, Gas<f64>, &Transport<f64>),
     grid: &Grid,
-    patches: &[PatchState],
+    (patches, number): (&[PatchState], impl Fn(usize) -> usize),
     blocks: &mut [BlockState],
     team: &Team,
 ) -> Result<(), FlowError> {
@@ -87,8 +75,15 @@ pub(in crate::structured) fn start(
     let mesh = grid.to_mesh();
     let model = config.turbulence.as_ref().expect("a set-up of turbulence");
     let production = production(model, &mesh, points.iter().copied());
-    let walls = near_walls((grid, &mesh), patches, &points, team)?;
-    if config.unsteady().is_none() {
+    let form = HybridForm::of(model)?;
+    let walls = near_walls((grid, &mesh), patches, &points, team);
+    let has_walls = walls.is_ok();
+    let walls = match walls {
+        // Of a hybrid without walls l is the grid's.
+        Err(FlowError::NoWall { .. }) if form.is_some() => NearWalls::nowhere(points.len()),
+        walls => walls?,
+    };
+    if config.unsteady().is_none() && has_walls {
         slow(flow, (&mesh, &walls), patches, &points, blocks);
     }
     let (length, mach) = (walls.surface.extent(), config.freestream.mach);
@@ -99,10 +94,15 @@ pub(in crate::structured) fn start(
         Model::SpalartAllmaras(_) => None,
     };
     let mut first = 0;
-    for block in blocks {
+    for (b, block) in blocks.iter_mut().enumerate() {
         let (count, len) = (block.cells.interior(), block.cells.len());
         let mut eddies = turbulence.eddies(count, len);
         eddies.distance = walls.nearest[first..first + count].iter().map(|near| near.distance).collect();
+        if let Some(form) = form {
+            let near = &walls.nearest[first..first + count];
+            let across = model.grid_length == GridLength::AcrossVorticity;
+            eddies.hybrid = Some(lengths::of_cells(form, across, &grid.blocks[number(b)], block, near));
+        }
         eddies.production = production.get(first..first + count).unwrap_or_default().to_vec();
         if let Some(layer) = &layer {
             for (at, distance) in block.cells.places().zip(&eddies.distance) {

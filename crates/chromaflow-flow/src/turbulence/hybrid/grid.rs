@@ -37,15 +37,7 @@ impl HybridGrid {
         (mesh, walls): (&Mesh, &NearWalls),
         flow: &FlowView<'_>,
     ) -> Result<Option<Self>, FlowError> {
-        let form = match config.hybrid {
-            Hybrid::None => return Ok(None),
-            Hybrid::Des => HybridForm::Des,
-            Hybrid::Ddes => HybridForm::Ddes,
-            Hybrid::Iddes => HybridForm::Iddes,
-        };
-        if let Some(problem) = config.hybrid_problem() {
-            return Err(FlowError::Hybrid { problem });
-        }
+        let Some(form) = HybridForm::of(config)? else { return Ok(None) };
         let rows = flow.dual.nodes();
         let normals = (form == HybridForm::Iddes).then_some(&walls.nearest);
         let mut lengths = vec![[0.0_f64; 2]; rows];
@@ -71,13 +63,45 @@ impl HybridGrid {
         Ok(Some(Self { form, lengths, corners }))
     }
 
+    /// Of rows with these lengths, the longest edge and the spacing along the normal of the nearest wall, and these corners of control volumes, of each row as many, where
+    /// the grid's length is that across the vorticity.
+    pub(crate) fn of_rows(
+        form: HybridForm,
+        lengths: Vec<[f64; 2]>,
+        corners: Option<&[[[f64; 3]; 8]]>,
+    ) -> Self {
+        let corners = corners.map(|corners| Corners {
+            row_ptr: (0..=corners.len()).map(|row| 8 * row as u32).collect(),
+            arms: corners.iter().flat_map(arms_from_middle).collect(),
+        });
+        Self { form, lengths, corners }
+    }
+
+    /// Of the rows of all of these, one after another.
+    pub(crate) fn joined<'a>(all: impl Iterator<Item = &'a Self>) -> Option<Self> {
+        let mut joined: Option<Self> = None;
+        for grid in all {
+            let Some(joined) = &mut joined else {
+                joined = Some(grid.clone());
+                continue;
+            };
+            joined.lengths.extend(&grid.lengths);
+            if let (Some(corners), Some(more)) = (&mut joined.corners, &grid.corners) {
+                let end = corners.arms.len() as u32;
+                corners.row_ptr.extend(more.row_ptr[1..].iter().map(|at| end + at));
+                corners.arms.extend(&more.arms);
+            }
+        }
+        joined
+    }
+
     /// Which hybrid.
     pub fn form(&self) -> HybridForm {
         self.form
     }
 
     /// (Delta, h_max, h_wn) of a row, `gradient` d(u, v, w)_i / dx_k there.
-    pub(in crate::turbulence) fn at(&self, row: usize, gradient: &[[f64; 3]; 3]) -> [f64; 3] {
+    pub(crate) fn at(&self, row: usize, gradient: &[[f64; 3]; 3]) -> [f64; 3] {
         let [longest, across] = self.lengths[row];
         let delta = self.corners.as_ref().map_or(longest, |corners| {
             let arms = &corners.arms[corners.row_ptr[row] as usize..corners.row_ptr[row + 1] as usize];
@@ -85,6 +109,31 @@ impl HybridGrid {
             length_across_vorticity(gradient, turned, longest)
         });
         [delta, longest, across]
+    }
+}
+
+/// From the mean of corners to each.
+fn arms_from_middle(corners: &[[f64; 3]; 8]) -> [[f64; 3]; 8] {
+    let mean = middle(corners);
+    corners.map(|corner| sub(corner, mean))
+}
+
+impl HybridForm {
+    /// That of a set-up, if it is a hybrid.
+    ///
+    /// # Errors
+    /// [`FlowError::Hybrid`] for a model or a length that the hybrid is not made for.
+    pub(crate) fn of(config: &TurbulenceConfig) -> Result<Option<Self>, FlowError> {
+        let form = match config.hybrid {
+            Hybrid::None => return Ok(None),
+            Hybrid::Des => Self::Des,
+            Hybrid::Ddes => Self::Ddes,
+            Hybrid::Iddes => Self::Iddes,
+        };
+        match config.hybrid_problem() {
+            Some(problem) => Err(FlowError::Hybrid { problem }),
+            None => Ok(Some(form)),
+        }
     }
 }
 

@@ -20,6 +20,7 @@
 //! AIAA J. 46(11); sustaining terms: Spalart and Rumsey (2007), AIAA J. 45(10); names: NASA Turbulence Modeling Resource.
 
 use crate::real::Real;
+use crate::turbulence::hybrid::{HybridForm, sst_shortened};
 
 /// beta*
 const BETA_STAR: f64 = 0.09;
@@ -52,6 +53,8 @@ const ROOT_BETA_STAR: f64 = 0.3;
 const LOG_KAPPA: f64 = 0.41;
 /// (7 + sqrt(65)) / 4
 const LOG_WALL: f64 = 3.765_564_437_074_637;
+/// The same at the face of a cell.
+const LOG_FACE: f64 = 11.0 / 3.0;
 /// Exponent of k in the viscous layer, and the y+ where the two layers' omega of SST are one: 80 sqrt(beta*) kappa.
 const VISCOUS_K: f64 = 3.23;
 const CROSSING: f64 = 80.0 * ROOT_BETA_STAR * LOG_KAPPA;
@@ -351,17 +354,50 @@ pub fn k_omega_wall<T: Real>(model: KOmega<T>, kinematic: T, distance: T) -> T {
 /// ```
 #[inline(always)]
 pub fn k_omega_law<T: Real>(model: KOmega<T>, blended: bool, units: T, kinematic: T, distance: T) -> [T; 2] {
+    at_wall_with_law(model, blended, units, kinematic, distance, T::c(LOG_WALL))
+}
+
+/// The same at the face of a cell whose center has the law at `distance` and the y+ `units`: c = 11/3. What diffuses to the wall goes by the cell's own viscosities over
+/// that distance, and with this c omega ~ 1/d is the solution of the scheme on two equal cells: through the face between them leaves 2/3 of sigma kappa u_tau w_l, over the
+/// cell's height the sources of the logarithmic layer take 2 of it, and the wall has to give 8/3 = c - 1.
+///
+/// ```
+/// use chromaflow_flow::turbulence::k_omega::{KOmega, KOmegaVariant, k_omega_law_of_cells};
+/// let model = KOmega { variant: KOmegaVariant::Sst, ambient_k: 0.0, ambient_omega: 0.0 };
+/// let [k, omega] = k_omega_law_of_cells(model, true, 1e4, 1e-4, 1.0_f64);
+/// assert!((k * 0.3 - 1.0).abs() < 1e-6 && (omega * 0.3 * 0.41 / (11.0 / 3.0) - 1.0).abs() < 1e-3);
+/// ```
+#[inline(always)]
+pub fn k_omega_law_of_cells<T: Real>(
+    model: KOmega<T>,
+    blended: bool,
+    units: T,
+    kinematic: T,
+    distance: T,
+) -> [T; 2] {
+    at_wall_with_law(model, blended, units, kinematic, distance, T::c(LOG_FACE))
+}
+
+#[inline(always)]
+fn at_wall_with_law<T: Real>(
+    model: KOmega<T>,
+    blended: bool,
+    units: T,
+    kinematic: T,
+    distance: T,
+    factor: T,
+) -> [T; 2] {
     let friction = units * kinematic / distance;
     let log = friction / (T::c(ROOT_BETA_STAR * LOG_KAPPA) * distance);
     // Not a power, which GPUs call out of line.
     let whole = (T::c(VISCOUS_K) * (units.max(T::c(1e-30)) / T::c(CROSSING)).ln()).exp();
     let k = friction * friction * whole / (T::c(ROOT_BETA_STAR) * (T::c(1.0) + whole));
     if !blended {
-        return [k, T::c(LOG_WALL) * log];
+        return [k, factor * log];
     }
     let viscous = T::c(0.1) * k_omega_wall(model, kinematic, distance);
     let (v2, l2) = (viscous * viscous, log * log);
-    [k, (T::c(10.0) * v2 + T::c(LOG_WALL) * l2) / (v2 + l2).sqrt()]
+    [k, (T::c(10.0) * v2 + factor * l2) / (v2 + l2).sqrt()]
 }
 
 /// k, or omega, less `change`: a fifth of it at least.
@@ -388,16 +424,52 @@ pub fn k_omega_terms<T: Real>(
     turbulence: &[T; 2],
     gradients: &[[T; 3]; 5],
 ) -> [T; 10] {
+    let [_, _, _, of_k, of_omega] = *gradients;
+    let blend = k_omega_blending(model, gas, distance, turbulence, &[of_k, of_omega]);
+    terms_of_blend(model, gas, &blend, share, turbulence, gradients, T::c(1.0))
+}
+
+/// The same of a hybrid, whose lengths of the grid are `lengths`, with which the destruction of k is multiplied by [`sst_shortened`].
+#[inline(always)]
+pub fn k_omega_terms_of_hybrid<T: Real>(
+    model: KOmega<T>,
+    form: HybridForm,
+    gas: &[T; 2],
+    distance: T,
+    share: T,
+    turbulence: &[T; 2],
+    gradients: &[[T; 3]; 5],
+    lengths: &[T; 3],
+) -> [T; 10] {
+    let [u, v, s, of_k, of_omega] = *gradients;
+    let blend = k_omega_blending(model, gas, distance, turbulence, &[of_k, of_omega]);
+    let velocity = [u, v, s];
+    let rates = deformation(&velocity);
+    let eddy = gas[0] * turbulence[0] / k_omega_rate(model, blend[1], turbulence[1], &rates)[0];
+    let hybrid = sst_shortened(form, blend[0], gas, eddy, distance, turbulence, lengths, &velocity);
+    terms_of_blend(model, gas, &blend, share, turbulence, gradients, hybrid[0])
+}
+
+#[inline(always)]
+fn terms_of_blend<T: Real>(
+    model: KOmega<T>,
+    gas: &[T; 2],
+    blend: &[T; 2],
+    share: T,
+    turbulence: &[T; 2],
+    gradients: &[[T; 3]; 5],
+    shortened: T,
+) -> [T; 10] {
     let [u, v, s, of_k, of_omega] = *gradients;
     let slopes = [of_k, of_omega];
-    let [f1, f2] = k_omega_blending(model, gas, distance, turbulence, &slopes);
+    let [f1, f2] = *blend;
     let velocity = [u, v, s];
     let rates = deformation(&velocity);
     let rate = k_omega_rate(model, f2, turbulence[1], &rates);
     let diffusing = k_omega_diffusing(model, f1, rate[0], gas, turbulence);
     let rates = producing(&rates, share);
     let [k, omega, k_by_k, k_by_omega, omega_by] =
-        k_omega_sources(model, f1, &rate, gas[0], turbulence, &rates, &slopes, T::c(1.0));
+        k_omega_sources(model, f1, &rate, gas[0], turbulence, &rates, &slopes, shortened);
     let eddy = gas[0] * turbulence[0] / rate[0];
     let by_k = gas[0] / rate[0];
     let by_omega = T::c(-1.0) * eddy / rate[0] * rate[1];

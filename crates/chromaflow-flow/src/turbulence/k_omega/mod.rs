@@ -37,8 +37,8 @@ mod tests;
 
 pub use formulas::{
     KOmega, KOmegaVariant, deformation, k_omega_blending, k_omega_diffusing, k_omega_kept, k_omega_law,
-    k_omega_rate, k_omega_shortened, k_omega_slope, k_omega_sources, k_omega_terms, k_omega_wall,
-    k_resolving, producing,
+    k_omega_law_of_cells, k_omega_rate, k_omega_shortened, k_omega_slope, k_omega_sources, k_omega_terms,
+    k_omega_terms_of_hybrid, k_omega_wall, k_resolving, producing,
 };
 
 use super::hybrid::{FIELDS, HybridGrid, any_wanted};

@@ -263,6 +263,19 @@ pub fn sa_diffusivity<T: Real>(model: SpalartAllmaras<T>, nu: &[T; 2], nut: &[T;
     model.scale * T::c(BY_SIGMA) * whole.max(T::c(0.0))
 }
 
+/// The same from a cell of these values to a wall at its face, where nut is zero: F/sigma (nu - cb2 nut), which is negative in a logarithmic layer. Through such a face |grad nut|^2
+/// brings nut.
+///
+/// ```
+/// use chromaflow_flow::turbulence::spalart_allmaras::{SaVariant, SpalartAllmaras, sa_diffusivity_to_wall};
+/// let model = SpalartAllmaras { variant: SaVariant::Negative, scale: 2.0 };
+/// assert!((sa_diffusivity_to_wall(model, 1.0, 5.0) - 3.0 * (1.0 - 0.622 * 5.0_f64)).abs() < 1e-14);
+/// ```
+#[inline(always)]
+pub fn sa_diffusivity_to_wall<T: Real>(model: SpalartAllmaras<T>, nu: T, nut: T) -> T {
+    model.scale * T::c(BY_SIGMA) * (nu - T::c(CB2) * nut)
+}
+
 /// nut less `change` where negative values have no model: a hundredth of it at least.
 ///
 /// ```

@@ -28,9 +28,9 @@ mod formulas;
 mod tests;
 
 pub use formulas::{
-    SaVariant, SpalartAllmaras, clipped_vorticity, eddy_ratio, sa_diffusing, sa_diffusivity, sa_kept,
-    sa_low_reynolds, sa_relation, sa_rotating, sa_source, sa_source_turning, sa_turning, sa_viscosities,
-    strain_rates, vorticity,
+    SaVariant, SpalartAllmaras, clipped_vorticity, eddy_ratio, sa_diffusing, sa_diffusivity,
+    sa_diffusivity_to_wall, sa_kept, sa_low_reynolds, sa_relation, sa_rotating, sa_source, sa_source_turning,
+    sa_turning, sa_viscosities, strain_rates, vorticity,
 };
 
 use super::hybrid::{FIELDS, HybridGrid, any_wanted, sa_hybrid_length};

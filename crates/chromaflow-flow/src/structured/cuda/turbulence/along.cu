@@ -39,9 +39,12 @@ ghosts_along(GhostsAlong) {
     const Column column(side, columns[n].x);
     const Numbers<Along> numbers = {FIELD, w_along, nullptr, nullptr};
     const Vec3 area_out = numbers.f.outwards(side.axis, side.high, column.at, column.one);
-    const auto ghosts = pointwise::ghost_states(lifted(conditions[columns[n].y]), gas_of<Along>(*setup),
-                                                numbers.state(column.at), numbers.state(column.inner),
-                                                lifted(area_out), lifted(load_vec3(middles, n)));
+    const pointwise::Array<StateAlong, 2> cells = {numbers.state(column.at), numbers.state(column.inner)};
+    auto ghosts = pointwise::ghost_states(lifted(conditions[columns[n].y]), gas_of<Along>(*setup), cells[0], cells[1],
+                                          lifted(area_out), lifted(load_vec3(middles, n)));
+    if (has_law(laws, n))
+        ghosts = pointwise::law_ghosts(gas_of<Along>(*setup), transport_of<Along>(*setup),
+                                       place_of<Along>(laws[n].place), cells, ghosts);
 #pragma unroll
     for (int c = 0; c < 5; c++)
         w_along[c * total + column.one] = ghosts[0][c].d, w_along[c * total + column.two] = ghosts[1][c].d;
@@ -54,7 +57,8 @@ values_along(ValuesAlong) {
     const Column column(side, columns[n].x);
     const Numbers<Along> numbers = {FIELD, w_along, slopes, nullptr};
     PairAlong ghosts[NB];
-    ghosts_of(numbers, column, side, conditions[columns[n].y], heights[n], ghosts);
+    ghosts_of(numbers, column, side, conditions[columns[n].y], heights[n], has_law(laws, n) ? laws + n : nullptr,
+              ghosts);
 #pragma unroll
     for (int v = 0; v < NB; v++)
         slopes[v * total + column.one] = ghosts[v][0].d, slopes[v * total + column.two] = ghosts[v][1].d;

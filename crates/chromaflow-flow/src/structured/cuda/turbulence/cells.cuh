@@ -1,12 +1,12 @@
 // Cells of structured grids under a turbulence model: what its kernels share. Behind structured.cuh, before the model.
 //
-// Constant: NB unknowns a cell, 1 nut or 2 k and omega. Arrays have `total` entries a component as the flow's; `aux` is
-// nu of the one model, what k and omega diffuse by of the other.
+// Constants: NB unknowns a cell, 1 nut or 2 k and omega; LAWS 1 where walls have laws. Arrays have `total` entries a
+// component as the flow's; `aux` is nu of the one model, what k and omega diffuse by of the other.
 
 // Numbers of the model, in the order of `numbers` in mod.rs.
 struct Model {
     double inflow[2];
-    double variant, kappa, second_order, full, rotating, ambient_k, ambient_omega;
+    double variant, kappa, second_order, full, rotating, ambient_k, ambient_omega, blended;
 };
 // What is beyond a side of a cell; the boundary's as `kind` in mod.rs.
 #define INSIDE 0
@@ -71,3 +71,28 @@ struct Link {
     __device__ double coupling(int v) const { return spread[v] - fmin(passing, 0.0); }
     __device__ double speed() const { return 0.5 * fabs(passing) + fmax(spread[0], spread[NB - 1]); }
 };
+
+template <class T> __device__ __forceinline__ pointwise::LawPlace<T> place_of(const pointwise::LawPlace<double>& place);
+template <>
+__device__ __forceinline__ pointwise::LawPlace<double> place_of<double>(const pointwise::LawPlace<double>& place) {
+    return place;
+}
+template <>
+__device__ __forceinline__ pointwise::LawPlace<Along> place_of<Along>(const pointwise::LawPlace<double>& place) {
+    return along_of(place);
+}
+// The wall with a law next to a cell, of several that whose face is nearest; none elsewhere. Twin: boundary/laws.rs.
+__device__ __forceinline__ const LawNode* law_beside(const GridBlock& block, const Steps& steps, const GridCell& cell,
+                                                     const Sides& sides, const LawNode* laws) {
+    const LawNode* found = nullptr;
+    if (!LAWS) return found;
+#pragma unroll 1
+    for (u32 side = 0; side < 6; side++) {
+        const u32 axis = side / 2, high = side % 2;
+        if (!steps.has(axis) || pick(cell.index, axis) != (high ? pick(block.count, axis) - 1 : 0)) continue;
+        const u32 face = sides.face(cell.block, block.count, axis, high, cell.index);
+        if (face == NONE || !has_law(laws, face)) continue;
+        if (!found || laws[face].place.area > found->place.area) found = laws + face;
+    }
+    return found;
+}

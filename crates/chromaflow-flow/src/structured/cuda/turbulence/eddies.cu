@@ -21,10 +21,11 @@ struct Column {
         one = side.high ? at + s : at - s, two = side.high ? at + 2 * s : at - 2 * s;
     }
 };
-// Values of the two ghosts of a column; `height` is the distance of its cell from the wall, where the model takes it.
+// Values of the two ghosts of a column; `height` is the distance of its cell from the wall, where the model takes
+// it, `law` where a law of the wall holds.
 template <class T>
 __device__ __forceinline__ void ghosts_of(const Numbers<T>& numbers, const Column& column, const Side& side,
-                                          const Condition& condition, double height,
+                                          const Condition& condition, double height, const LawNode* law,
                                           pointwise::Array<T, 2> (&ghosts)[NB]) {
     const Field& f = numbers.f;
     const u64 at = column.at;
@@ -38,16 +39,15 @@ __device__ __forceinline__ void ghosts_of(const Numbers<T>& numbers, const Colum
         for (int c = 0; c < 3; c++) through += 0.5 * (a[1 + c] + b[1 + c]) * area_up[c];
         leaves = side.high ? through >= 0 : through <= 0;
     }
+    if (kind == pointwise::ConditionClass::NoSlip) {
+        beyond_wall(numbers, at, column.inner, column.one, height, law, ghosts);
+        return;
+    }
 #pragma unroll
     for (int v = 0; v < NB; v++) {
-        if (kind == pointwise::ConditionClass::NoSlip) {
-            ghosts[v] = beyond_wall(numbers, v, at, column.inner, column.one, height);
-        } else if (kind == pointwise::ConditionClass::Slip) {
-            ghosts[v] = {numbers.value(v, at), numbers.value(v, column.inner)};
-        } else {
-            const T value = leaves ? numbers.value(v, at) : T(f.model->inflow[v]);
-            ghosts[v] = {value, value};
-        }
+        const T value = leaves ? numbers.value(v, at) : T(f.model->inflow[v]);
+        if (kind == pointwise::ConditionClass::Slip) ghosts[v] = {value, numbers.value(v, column.inner)};
+        else ghosts[v] = {value, value};
     }
 }
 // A thread a column {cell, patch}; columns of one launch do not read each other's ghosts.
@@ -59,7 +59,8 @@ fill_values(FillValues) {
     const Column column(side, columns[n].x);
     const Numbers<double> numbers = {FIELD, nullptr, nullptr, nullptr};
     Pair ghosts[NB];
-    ghosts_of(numbers, column, side, conditions[columns[n].y], heights ? heights[n] : 0.0, ghosts);
+    ghosts_of(numbers, column, side, conditions[columns[n].y], heights ? heights[n] : 0.0,
+              has_law(laws, n) ? laws + n : nullptr, ghosts);
 #pragma unroll
     for (int v = 0; v < NB; v++) to[v * total + column.one] = ghosts[v][0], to[v * total + column.two] = ghosts[v][1];
 }
@@ -110,6 +111,71 @@ update(Update) {
     tell_first(bad, cell.number, first_bad);
     const u32 count = __popc(__ballot_sync(0xffffffffu, cut));
     if (threadIdx.x % 32 == 0 && count) atomicAdd(limited, count);
+}
+
+// What a quadratic constitutive relation adds to the viscous flux from one cell to the next through the area `n`;
+// `relation` fw of both of QCR2020, none of QCR2000. Twin: stress.rs.
+__device__ __forceinline__ State quadratic_through(const Field& f, const Steps& steps, u32 axis, u64 at, u64 beyond,
+                                                   const Vec3& n, const double* eddies, const double* relation) {
+    const auto gas = f.setup->gas();
+    const auto own = pointwise::velocity_and_temperature(gas, f.state(at)),
+               other = pointwise::velocity_and_temperature(gas, f.state(beyond));
+    pointwise::Array<Vec3, 4> gradient = {};
+    const double across = 1.0 / (0.5 * (f.volume[at] + f.volume[beyond]));
+#pragma unroll
+    for (int i = 0; i < 3; i++)
+#pragma unroll
+        for (int k = 0; k < 3; k++) gradient[i][k] = across * (other[i] - own[i]) * n[k];
+    if (f.model->full != 0) {
+#pragma unroll 1
+        for (int side = 0; side < 2; side++) {
+            const u64 here = side ? beyond : at;
+            const double scale = 0.125 / f.volume[here];
+#pragma unroll 1
+            for (u32 along = 0; along < 3; along++) {
+                if (along == axis || !steps.has(along)) continue;
+                const u32 s = pick(steps.stride, along);
+                const Vec3 areas = f.areas(along, s, here);
+                const State before = f.state(here - s), after = f.state(here + s);
+#pragma unroll
+                for (int i = 0; i < 3; i++)
+#pragma unroll
+                    for (int k = 0; k < 3; k++) gradient[i][k] += scale * (after[1 + i] - before[1 + i]) * areas[k];
+            }
+        }
+    }
+    const pointwise::Array<double, 4> face = {0.5 * (own[0] + other[0]), 0.5 * (own[1] + other[1]),
+                                              0.5 * (own[2] + other[2]), 0.5 * (own[3] + other[3])};
+    const double viscosity = 0.5 * (eddies[at] + eddies[beyond]);
+    if (!relation) return pointwise::flux_quadratic(viscosity, face, gradient, n);
+    return pointwise::flux_quadratic_2020(viscosity, 0.5 * (relation[at] + relation[beyond]), face, gradient, n);
+}
+// Subtracts it from the sums of fluxes out of each cell.
+extern "C" __global__ void __launch_bounds__(CHUNK)
+add_quadratic(AddQuadratic) {
+    const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
+    if (!cell.inside) return;
+    const Field f = FIELD;
+    const GridBlock& block = blocks[cell.block];
+    const Steps steps(block, actives[cell.block]);
+    const Sides sides = {side_table, side_table};
+    State sum = {};
+#pragma unroll 1
+    for (u32 side = 0; side < 6; side++) {
+        const u32 axis = side / 2, high = side % 2;
+        if (!steps.has(axis)) continue;
+        const u32 step = pick(steps.stride, axis), end = high ? pick(block.count, axis) - 1 : 0;
+        if (pick(cell.index, axis) == end && sides.face(cell.block, block.count, axis, high, cell.index) != NONE)
+            continue;
+        const u64 beyond = high ? cell.at + step : cell.at - step;
+        const Vec3 n = f.outwards(axis, high, cell.at, beyond);
+        if (dot(n, n) == 0) continue;
+        const State flux = quadratic_through(f, steps, axis, cell.at, beyond, n, eddies, relation);
+#pragma unroll
+        for (int c = 1; c < 5; c++) sum[c] += flux[c];
+    }
+#pragma unroll
+    for (int c = 1; c < 5; c++) r[c * total + cell.at] -= sum[c];
 }
 
 // Between arrays of cells and vectors.

@@ -1,7 +1,7 @@
 // k and omega on structured grids: terms of cells, residual, the numbers of its matrix, derivatives along a direction.
 // Twins: structured/turbulence/lanes.rs, k_omega.rs, along.rs. Behind real/along.cuh.
 //
-// Constant: VARIANT the model, as KOmegaVariant counts.
+// Constants: VARIANT the model, as KOmegaVariant counts; HYBRID as hybrid.cuh has it.
 
 // What the matrix takes of sources and changes in time, numbers a cell.
 #define SLOPES 4
@@ -14,39 +14,65 @@ template <>
 __device__ __forceinline__ Along Numbers<Along>::number(const double* values, const double* slopes, u64 at) {
     return {values[at], slopes[at]};
 }
-template <class T> __device__ __forceinline__ pointwise::Gas<T> gas_of(const Setup& setup) { return {T(setup.gamma)}; }
 template <class T> __device__ __forceinline__ T molecular_of(const Setup& setup, const pointwise::Array<T, 5>& w) {
-    const auto t = setup.transport();
-    const pointwise::Transport<T> transport = {T(t.scale), T(t.prandtl), t.law, T(t.sutherland)};
+    const pointwise::Transport<T> transport = transport_of<T>(setup);
     return transport.scale * pointwise::viscosity(transport, pointwise::temperature(gas_of<T>(setup), w));
 }
 template <class T> __device__ __forceinline__ pointwise::KOmega<T> model_of(const Model& model) {
     return {static_cast<pointwise::KOmegaVariant>(VARIANT), T(model.ambient_k), T(model.ambient_omega)};
 }
 
-// omega at the wall next to a cell at this distance, `one` its ghost.
+// k and omega at the wall next to a cell at this distance, `one` its ghost; `law` where a law of the wall holds.
 template <class T>
-__device__ __forceinline__ T wall_omega(const Numbers<T>& f, u64 at, u64 one, double distance) {
-    const auto own = f.state(at), ghost = f.state(one);
+__device__ __forceinline__ pointwise::Array<T, 2> at_wall(const Numbers<T>& f, u64 at, u64 one, double distance,
+                                                          const LawNode* law) {
+    const auto own = f.state(at);
+    const auto model = model_of<T>(*f.f.model);
+    if (law) {
+        const Setup& setup = *f.f.setup;
+        const auto found = pointwise::law_friction(gas_of<T>(setup), transport_of<T>(setup), place_of<T>(law->place),
+                                                   own);
+        const T near(distance);
+        return pointwise::k_omega_law_of_cells(model, f.f.model->blended != 0, found[0], found[1] * near / found[0],
+                                               near);
+    }
+    const auto ghost = f.state(one);
     pointwise::Array<T, 5> mean;
 #pragma unroll
     for (int c = 0; c < 5; c++) mean[c] = T(0.5) * (own[c] + ghost[c]);
-    return pointwise::k_omega_wall(model_of<T>(*f.f.model), molecular_of(*f.f.setup, mean) / mean[0], T(distance));
+    return {T(0.0), pointwise::k_omega_wall(model, molecular_of(*f.f.setup, mean) / mean[0], T(distance))};
 }
 // Values of both ghosts beyond a wall without slip, from those of two cells.
 template <class T>
-__device__ __forceinline__ pointwise::Array<T, 2> beyond_wall(const Numbers<T>& f, int v, u64 at, u64 inner, u64 one,
-                                                              double distance) {
-    if (v == 0) return {-f.value(0, at), -f.value(0, inner)};
-    const T twice = T(2.0) * wall_omega(f, at, one, distance);
-    return {twice - f.value(1, at), twice - f.value(1, inner)};
+__device__ __forceinline__ void beyond_wall(const Numbers<T>& f, u64 at, u64 inner, u64 one, double distance,
+                                            const LawNode* law, pointwise::Array<T, 2> (&ghosts)[2]) {
+    const auto wall = at_wall(f, at, one, distance, law);
+#pragma unroll
+    for (int v = 0; v < 2; v++) {
+        const T twice = T(2.0) * wall[v];
+        ghosts[v] = {twice - f.value(v, at), twice - f.value(v, inner)};
+    }
 }
 
+// Lengths of the grid about a cell, where there is a hybrid.
+struct Lengths {
+    u32 number;
+    const double* lengths;
+    const u32* corner_ptr;
+    const double* arms;
+#if HYBRID
+    __device__ Vec3 at(const Tensor& velocity) const {
+        return grid_lengths(number, lengths, corner_ptr, arms, velocity);
+    }
+#endif
+};
+__device__ __forceinline__ double plain(double value) { return value; }
+__device__ __forceinline__ double plain(const Along& value) { return value.v; }
 template <class T> using Terms = pointwise::Array<T, 10>;
 // As k_omega_terms has them, of a cell.
 template <class T>
 __device__ __forceinline__ Terms<T> terms_of(const Numbers<T>& numbers, const Steps& steps, u64 at, double distance,
-                                             double share) {
+                                             double share, const LawNode* law, const Lengths& of_grid) {
     const Field& f = numbers.f;
     pointwise::Array<pointwise::Array<T, 3>, 5> gradients = {};
     const double scale = 0.25 / f.volume[at];
@@ -70,9 +96,25 @@ __device__ __forceinline__ Terms<T> terms_of(const Numbers<T>& numbers, const St
         }
     }
     const auto w = numbers.state(at);
+    if (law) {
+        pointwise::Array<pointwise::Array<T, 3>, 3> velocity = {gradients[0], gradients[1], gradients[2]};
+        velocity = pointwise::law_gradient(gas_of<T>(*f.setup), transport_of<T>(*f.setup), place_of<T>(law->place), w,
+                                           velocity);
+        for (int i = 0; i < 3; i++) gradients[i] = velocity[i];
+    }
     const pointwise::Array<T, 2> gas = {w[0], molecular_of(*f.setup, w)};
     const pointwise::Array<T, 2> turbulence = {numbers.value(0, at), numbers.value(1, at)};
+#if HYBRID
+    Tensor velocity;
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) velocity[i][k] = plain(gradients[i][k]);
+    const Vec3 found = of_grid.at(velocity);
+    const pointwise::Array<T, 3> lengths = {T(found[0]), T(found[1]), T(found[2])};
+    return pointwise::k_omega_terms_of_hybrid(model_of<T>(*f.model), HYBRID_FORM, gas, T(distance), T(share),
+                                              turbulence, gradients, lengths);
+#else
     return pointwise::k_omega_terms(model_of<T>(*f.model), gas, T(distance), T(share), turbulence, gradients);
+#endif
 }
 // Eddy viscosities, what k and omega diffuse by, sources and their derivatives [SOURCES].
 extern "C" __global__ void __launch_bounds__(CHUNK)
@@ -81,8 +123,10 @@ find_terms(FindTerms) {
     if (!cell.inside) return;
     const Numbers<double> numbers = {FIELD, nullptr, nullptr, nullptr};
     const Steps steps(blocks[cell.block], actives[cell.block]);
-    const double share = production ? production[cell.number] : 1.0;
-    const auto found = terms_of(numbers, steps, cell.at, distance[cell.number], share);
+    const double share = near[cell.number].y;
+    const LawNode* const law = law_beside(blocks[cell.block], steps, cell, {side_table, side_table}, laws);
+    const auto found = terms_of(numbers, steps, cell.at, near[cell.number].x, share, law,
+                                {cell.number, lengths, corner_ptr, arms});
     eddies[cell.at] = found[0];
 #pragma unroll
     for (int v = 0; v < 2; v++) diffusing[v * total + cell.at] = found[1 + v];
@@ -96,8 +140,10 @@ find_terms_along(FindTermsAlong) {
     if (!cell.inside) return;
     const Numbers<Along> numbers = {FIELD, w_along, values_along, nullptr};
     const Steps steps(blocks[cell.block], actives[cell.block]);
-    const double share = production ? production[cell.number] : 1.0;
-    const auto found = terms_of(numbers, steps, cell.at, distance[cell.number], share);
+    const double share = near[cell.number].y;
+    const LawNode* const law = law_beside(blocks[cell.block], steps, cell, {side_table, side_table}, laws);
+    const auto found = terms_of(numbers, steps, cell.at, near[cell.number].x, share, law,
+                                {cell.number, lengths, corner_ptr, arms});
     eddies[cell.at] = found[0].v + h * found[0].d;
 #pragma unroll
     for (int v = 0; v < 2; v++) {
@@ -111,7 +157,9 @@ __device__ __forceinline__ Link link_of(const Field& f, u32 kind, u64 at, u64 be
     const State a = f.state(at);
     if (kind == WALL) {
         // Half a cell away.
-        link.spread[0] = link.spread[1] = molecular_of(*f.setup, a) * (2.0 * dot(n, n) / f.volume[at]);
+        const double near = 2.0 * dot(n, n) / f.volume[at], own = molecular_of(*f.setup, a);
+#pragma unroll
+        for (int v = 0; v < 2; v++) link.spread[v] = (LAWS ? f.aux[v * f.total + at] : own) * near;
         return link;
     }
     const State b = f.state(beyond);
@@ -170,7 +218,7 @@ __device__ __forceinline__ T leaves_between(const Numbers<T>& numbers, const Ste
 template <class T>
 __device__ __forceinline__ pointwise::Array<T, 2> leaving(const Numbers<T>& numbers, const GridBlock& block,
                                                           const Steps& steps, const GridCell& cell, const Sides& sides,
-                                                          const u32* kinds, double distance) {
+                                                          const u32* kinds, const LawNode* laws, double distance) {
     const Field& f = numbers.f;
     const u64 at = cell.at;
     pointwise::Array<T, 2> sums = {T(0.0), T(0.0)};
@@ -178,9 +226,9 @@ __device__ __forceinline__ pointwise::Array<T, 2> leaving(const Numbers<T>& numb
     for (u32 side = 0; side < 6; side++) {
         const u32 axis = side / 2, high = side % 2;
         const u32 step = pick(steps.stride, axis), end = high ? pick(block.count, axis) - 1 : 0;
-        u32 kind = INSIDE;
+        u32 kind = INSIDE, face = NONE;
         if (pick(cell.index, axis) == end) {
-            const u32 face = sides.face(cell.block, block.count, axis, high, cell.index);
+            face = sides.face(cell.block, block.count, axis, high, cell.index);
             if (face != NONE) kind = kinds[face];
         }
         // As on the host the boundary counts along axes that the grid lacks, too.
@@ -189,9 +237,13 @@ __device__ __forceinline__ pointwise::Array<T, 2> leaving(const Numbers<T>& numb
         const Vec3 n = f.outwards(axis, high, at, beyond);
         const auto a = numbers.state(at);
         if (kind == WALL) {
-            const T spread = molecular_of(*f.setup, a) * T(2.0 * dot(n, n) / f.volume[at]);
-            sums[0] += spread * numbers.value(0, at);
-            sums[1] += spread * (numbers.value(1, at) - wall_omega(numbers, at, beyond, distance));
+            const T near(2.0 * dot(n, n) / f.volume[at]), own = molecular_of(*f.setup, a);
+            const auto wall = at_wall(numbers, at, beyond, distance, has_law(laws, face) ? laws + face : nullptr);
+#pragma unroll
+            for (int v = 0; v < 2; v++) {
+                const T spread = (LAWS ? numbers.aux(v, at) : own) * near;
+                sums[v] += spread * (numbers.value(v, at) - wall[v]);
+            }
             continue;
         }
         const auto b = numbers.state(beyond);
@@ -214,10 +266,10 @@ residual(KOmegaResidual) {
     const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
     if (!cell.inside) return;
     const Numbers<double> numbers = {FIELD, nullptr, nullptr, nullptr};
-    const Sides sides = {side_ptr, face_of};
+    const Sides sides = {side_table, side_table};
     const Steps steps(blocks[cell.block], actives[cell.block]);
     const u64 at = cell.at;
-    Pair sums = leaving(numbers, blocks[cell.block], steps, cell, sides, kinds, distance[cell.number]);
+    Pair sums = leaving(numbers, blocks[cell.block], steps, cell, sides, kinds, laws, near[cell.number].x);
     const double size = volume[at];
     double rate = 0;
     const Pair factors = {last, before};
@@ -247,10 +299,10 @@ derivative(Derivative) {
     const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
     if (!cell.inside) return;
     const Numbers<Along> numbers = {FIELD, w_along, values_along, aux_along};
-    const Sides sides = {side_ptr, face_of};
+    const Sides sides = {side_table, side_table};
     const Steps steps(blocks[cell.block], actives[cell.block]);
     const u64 at = cell.at;
-    const PairAlong sums = leaving(numbers, blocks[cell.block], steps, cell, sides, kinds, distance[cell.number]);
+    const PairAlong sums = leaving(numbers, blocks[cell.block], steps, cell, sides, kinds, laws, near[cell.number].x);
     double rate = 0;
     if (w_last) {
         const Pair factors = {last, before}, densities = {w_last[at], w_before[at]};

@@ -2,18 +2,20 @@
 //! Launches of k_omega.cu and along.cu.
 
 use super::super::super::StructuredSystem;
+use super::super::super::boundary::laws::near_wall;
 use super::super::setup::columns;
-use super::super::{StructuredCuda, tables};
+use super::super::{StructuredCuda, with_derivatives};
 use super::arguments::{
     Derivative, Field, FindTerms, FindTermsAlong, GhostsAlong, KOmegaResidual, Kernels, MirrorEddies,
     OfKOmega, StatesAlong, ValuesAlong,
 };
-use super::{EddiesCuda, Model, earlier};
+use super::{EddiesCuda, Made, Model, earlier};
 use crate::equations::perfect_gas::N;
-use crate::gpu::{ALONG, optional, source};
+use crate::gpu::{optional, source};
 use crate::grid::{FieldLayout, GridCuda};
 use crate::march::Bdf;
 use crate::turbulence::cells::MOST;
+use crate::turbulence::hybrid::cuda::TEXT as HYBRID;
 use crate::turbulence::k_omega::KOmegaVariant;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{CudaError, DeviceBuffer, DeviceSlice, KernelSource, Module, Read, Stream};
@@ -25,17 +27,13 @@ const TERMS: usize = 5;
 /// What the matrix takes of a cell (`SLOPES`).
 pub(super) const SLOPES: usize = 4;
 
-/// The kernels of a model, for matrices of `stored` bytes a value.
-pub(super) fn kernel_source(variant: KOmegaVariant, stored: usize) -> KernelSource {
+/// The kernels of a model.
+pub(super) fn kernel_source(variant: KOmegaVariant, made: Made) -> KernelSource {
     let (cells, own) = (include_str!("cells.cuh"), include_str!("k_omega.cu"));
     let (all, along) = (include_str!("eddies.cu"), include_str!("along.cu"));
-    let before = format!("{}\n{ALONG}\n{cells}\n{own}\n{all}", tables());
-    source("structured_k_omega", &before, along)
-        .records::<Kernels>()
-        .records::<OfKOmega>()
-        .define("NB", MOST)
-        .define("VARIANT", variant as i32)
-        .define("STORED", stored)
+    let before = format!("{}\n{HYBRID}\n{cells}\n{own}\n{all}", with_derivatives());
+    let source = source("structured_k_omega", &before, along).records::<Kernels>().records::<OfKOmega>();
+    made.define(source.define("NB", MOST).define("VARIANT", variant as i32))
 }
 
 /// What k and omega need beside what every model does.
@@ -70,11 +68,7 @@ impl KOmegaCuda {
 pub(super) fn heights(solver: &StructuredSystem, offsets: &[usize]) -> Vec<f64> {
     let height = |column: &[u32]| {
         let b = solver.patches[column[1] as usize].window.block;
-        let block = &solver.blocks[b];
-        // Beyond edges that of the cell before.
-        let (cell, count) = (block.cells.cell(column[0] as usize - offsets[b]), block.cells.count);
-        let near = std::array::from_fn(|d| cell[d].clamp(0, count[d] as isize - 1) as usize);
-        block.eddies.distance[block.number(near)]
+        near_wall(&solver.blocks[b], column[0] as usize - offsets[b])
     };
     columns(solver, offsets).0.chunks_exact(2).map(height).collect()
 }
@@ -86,8 +80,7 @@ impl StructuredCuda {
         // SAFETY: arrays of the grid; cells have neighbors or ghosts on all sides.
         unsafe {
             enqueue! { self.grid.launch(&own.kernels.find_terms), &self.stream, FindTerms {
-                over: self.grid.chunk_records(), on, actives: &t.actives, distance: &e.distance,
-                production: optional(&e.production), eddies: &e.viscosity, diffusing: &e.aux,
+                over: self.grid.chunk_records(), on, actives: &t.actives, side_table: &e.side_table, laws: optional(&t.laws), near: &e.near, grid: e.lengths(), eddies: &e.viscosity, diffusing: &e.aux,
                 terms: &own.terms,
             } }?;
         }
@@ -123,7 +116,8 @@ impl StructuredCuda {
         Ok(unsafe {
             enqueue! { self.grid.launch(&own.kernels.residual), &self.stream, KOmegaResidual {
                 over: self.grid.chunk_records(), on: self.field(e), actives: &t.actives,
-                side_ptr: &t.side_ptr, face_of: &t.face_of, kinds: &e.kinds, distance: &e.distance,
+                side_table: &e.side_table, kinds: &e.kinds,
+                laws: optional(&t.laws), near: &e.near,
                 terms: &own.terms, last, before, w_last, w_before, values_last, values_before, r: &e.r,
                 slopes: &e.slopes,
             } }
@@ -172,8 +166,8 @@ impl StructuredCuda {
                 unsafe {
                     enqueue! { stage.launch(&kernels.ghosts_along), stream, GhostsAlong {
                         count: stage.count, columns: stage.columns, middles: stage.middles,
-                        conditions: &t.conditions, sides: &t.sides, on: self.field_at_base(e),
-                        w_along: &way.w,
+                        conditions: &t.conditions, sides: &t.sides, laws: stage.laws(),
+                        on: self.field_at_base(e), w_along: &way.w,
                     } }?;
                 }
             }
@@ -186,6 +180,7 @@ impl StructuredCuda {
                     enqueue! { stage.launch(&kernels.values_along), stream, ValuesAlong {
                         count: stage.count, columns: stage.columns, conditions: &t.conditions,
                         sides: &t.sides, heights: e.heights.part(stage.range.clone()),
+                        laws: stage.laws(),
                         on: self.field_at_base(e), w_along: &way.w, slopes: &way.values,
                     } }?;
                 }
@@ -196,7 +191,8 @@ impl StructuredCuda {
         unsafe {
             enqueue! { self.grid.launch(&kernels.find_terms_along), stream, FindTermsAlong {
                 over: self.grid.chunk_records(), on: self.field_at_base(e), actives: &t.actives,
-                distance: &e.distance, production: optional(&e.production), h, w_along: &way.w,
+                side_table: &e.side_table, laws: optional(&t.laws),
+                near: &e.near, grid: e.lengths(), h, w_along: &way.w,
                 values_along: &way.values, eddies: &e.viscosity, diffusing_along: &way.diffusing,
                 terms_along: &way.terms,
             } }?;
@@ -215,7 +211,8 @@ impl StructuredCuda {
         Ok(unsafe {
             enqueue! { self.grid.launch(&kernels.derivative), &self.stream, Derivative {
                 over: self.grid.chunk_records(), on: self.field_at_base(e), actives: &t.actives,
-                side_ptr: &t.side_ptr, face_of: &t.face_of, kinds: &e.kinds, distance: &e.distance,
+                side_table: &e.side_table, kinds: &e.kinds,
+                laws: optional(&t.laws), near: &e.near,
                 w_along: &way.w, values_along: &way.values, aux_along: &way.diffusing,
                 terms_along: &way.terms, last, before, w_last, w_before, r: &e.r,
             } }

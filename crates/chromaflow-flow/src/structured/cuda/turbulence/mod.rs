@@ -13,49 +13,77 @@ mod k_omega;
 #[cfg(test)]
 mod tests;
 
+use super::super::block::BlockState;
 use super::super::boundary::PatchState;
 use super::super::residual::Physics;
 use super::super::turbulence::{GridTurbulence, Model, kappa};
 use super::super::{StructuredSystem, ViscousTerms};
-use super::{Count, PARTS, StructuredCuda, tables};
+use super::setup::face_numbers;
+use super::{Count, PARTS, StructuredCuda, with_derivatives};
 use crate::bc::{ConditionClass, condition_class};
-use crate::config::Implicit;
+use crate::config::{Implicit, Quadratic};
 use crate::gpu::{Sums, blocks, optional, source};
 use crate::grid::GridCuda;
 use crate::march::{Bdf, FlowError};
+use crate::turbulence::hybrid::cuda::{self as lengths, GridLengths, HybridGridCuda};
+use crate::turbulence::hybrid::{HybridForm, HybridGrid};
 use crate::turbulence::k_omega::KOmegaVariant;
 use arguments::{
-    AssembleRows, Field, FillValues, Gather, Kernels, Norms, OfNut, SaResidual, Scatter, Update, Viscosities,
+    AddQuadratic, AssembleRows, Field, FillValues, FindRelation, Gather, Kernels, Norms, OfNut, SaResidual,
+    Scatter, Update, Viscosities,
 };
 use chromaflow::gpu::{DeviceJacobian, GpuError, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read, Stream, Write};
 use chromaflow_device::{enqueue, kernel_arguments};
 use k_omega::{KOmegaCuda, heights, variant_of};
 
-/// The kernels of a model, for matrices of `stored` bytes a value.
-fn kernel_source(model: Model, stored: usize) -> KernelSource {
-    if let Some(variant) = variant_of(model) {
-        return k_omega::kernel_source(variant, stored);
+/// What a model's kernels are made for.
+#[derive(Clone, Copy, Default)]
+struct Made {
+    hybrid: Option<HybridForm>,
+    /// Whether walls have laws.
+    laws: bool,
+    /// Whether there is SA-RC.
+    curved: bool,
+    /// Bytes of a value of the matrix.
+    stored: usize,
+}
+
+impl Made {
+    /// The same source with constants for it.
+    fn define(self, source: KernelSource) -> KernelSource {
+        let [laws, curved] = [self.laws, self.curved].map(u32::from);
+        let source = source.define("HYBRID", lengths::number(self.hybrid)).define("STORED", self.stored);
+        source.define("LAWS", laws).define("CURVED", curved)
     }
-    of_nut(stored)
 }
 
-fn of_nut(stored: usize) -> KernelSource {
-    let before =
-        format!("{}\n{}\n{}", tables(), include_str!("cells.cuh"), include_str!("spalart_allmaras.cu"));
-    source("structured_eddies", &before, include_str!("eddies.cu"))
-        .records::<OfNut>()
-        .records::<Kernels>()
-        .define("NB", 1)
-        .define("STORED", stored)
+/// The kernels of a model.
+fn kernel_source(model: Model, made: Made) -> KernelSource {
+    variant_of(model).map_or_else(|| of_nut(made), |variant| k_omega::kernel_source(variant, made))
 }
 
-/// Of all models, for the matrices that steps have.
+fn of_nut(made: Made) -> KernelSource {
+    let (cells, own) = (include_str!("cells.cuh"), include_str!("spalart_allmaras.cu"));
+    let before = format!("{}\n{}\n{cells}\n{own}", with_derivatives(), lengths::TEXT);
+    let source = source("structured_eddies", &before, include_str!("eddies.cu"));
+    made.define(source.records::<OfNut>().records::<Kernels>().define("NB", 1))
+}
+
+/// Of all models, with each option, for the matrices that steps have.
 pub(super) fn kernel_sources() -> Vec<KernelSource> {
     let stored = Storage::from(Implicit::default().policy).assembled().bytes();
-    let variants = [KOmegaVariant::Sst, KOmegaVariant::SstVorticity, KOmegaVariant::Wilcox];
-    let of_two = variants.map(|variant| k_omega::kernel_source(variant, stored));
-    [of_nut(stored)].into_iter().chain(of_two).collect()
+    let plain = Made { stored, ..Made::default() };
+    let mut all = vec![of_nut(Made { laws: true, curved: true, ..plain })];
+    let hybrids = |laws| lengths::FORMS.map(|hybrid| Made { hybrid, laws, ..plain });
+    all.extend(hybrids(false).map(of_nut));
+    all.extend(hybrids(false).map(|made| k_omega::kernel_source(KOmegaVariant::Sst, made)));
+    all.extend(hybrids(true).map(|made| k_omega::kernel_source(KOmegaVariant::SstVorticity, made)));
+    for laws in [false, true] {
+        all.push(k_omega::kernel_source(KOmegaVariant::Wilcox, Made { laws, ..plain }));
+    }
+    all.push(k_omega::kernel_source(KOmegaVariant::SstVorticity, plain));
+    all
 }
 
 /// A model that the device has, and its state there. Arrays of cells have ghosts as the flow's.
@@ -77,10 +105,14 @@ pub(super) struct EddiesCuda {
     /// nu, or what k and omega diffuse by.
     aux: DeviceBuffer<f64>,
     pub viscosity: DeviceBuffer<f64>,
-    /// From the nearest wall, by numbers of cells.
-    distance: DeviceBuffer<f64>,
-    /// Likewise what production is multiplied by; empty for 1.
-    production: DeviceBuffer<f64>,
+    /// Of QCR2020, fw as its constants have it; else empty.
+    relation: DeviceBuffer<f64>,
+    /// Of hybrids, lengths of the grid by numbers of cells.
+    hybrid: Option<HybridGridCuda>,
+    /// By numbers of cells, the distance from the nearest wall and what production is multiplied by.
+    near: DeviceBuffer<f64>,
+    /// Numbers of the boundary's faces, as `Sides` of structured.cuh takes them from one array.
+    side_table: DeviceBuffer<u32>,
     /// Of k and omega, the distance of each column of ghosts; else empty.
     heights: DeviceBuffer<f64>,
     /// Residual, then update: `[unknowns, cells]`.
@@ -100,7 +132,7 @@ fn kind(patch: &PatchState) -> u32 {
 }
 
 /// `Model` in cells.cuh.
-fn numbers(physics: &Physics, model: &GridTurbulence) -> [f64; 9] {
+fn numbers(physics: &Physics, model: &GridTurbulence) -> [f64; 10] {
     let (variant, ambient) = match model.model {
         Model::SpalartAllmaras(sa) => (f64::from(sa.variant as i32), [0.0; 2]),
         Model::KOmega(model) => (0.0, [model.ambient_k, model.ambient_omega]),
@@ -109,7 +141,26 @@ fn numbers(physics: &Physics, model: &GridTurbulence) -> [f64; 9] {
     let [first, second] = model.inflow;
     let full = yes(physics.terms == ViscousTerms::Full);
     let (kappa, second_order, rotating) = (kappa(physics), yes(model.second_order), yes(model.rotating));
-    [first, second, variant, kappa, second_order, full, rotating, ambient[0], ambient[1]]
+    let blended = yes(model.walls.is_some_and(|walls| walls.blended));
+    [first, second, variant, kappa, second_order, full, rotating, ambient[0], ambient[1], blended]
+}
+
+/// Distances of cells from walls, each with what production is multiplied by.
+fn near(solver: &StructuredSystem) -> Vec<f64> {
+    let of = |block: &BlockState| {
+        let eddies = &block.eddies;
+        let share = |number| eddies.production.get(number).copied().unwrap_or(1.0);
+        let pairs = eddies.distance.iter().enumerate().flat_map(|(number, d)| [*d, share(number)]);
+        pairs.collect::<Vec<_>>()
+    };
+    solver.blocks.iter().flat_map(of).collect()
+}
+
+/// Where the sides of blocks begin behind all of these beginnings, and then the numbers of their faces.
+fn side_table(solver: &StructuredSystem) -> Vec<u32> {
+    let (ptr, numbers) = face_numbers(solver);
+    let first = ptr.len() as u32;
+    ptr.iter().map(|at| first + at).chain(numbers).collect()
 }
 
 impl EddiesCuda {
@@ -123,11 +174,12 @@ impl EddiesCuda {
         let newton = solver.newton.as_ref().expect("turbulence takes Newton-Krylov steps");
         let stored = Storage::from(newton.implicit.policy).assembled().bytes();
         let (nb, len, two) = (model.unknowns(), grid.len(), model.is_k_omega());
-        let module = stream.gpu().module(&kernel_source(model.model, stored))?;
+        let lengths =
+            HybridGrid::joined(solver.blocks.iter().filter_map(|block| block.eddies.hybrid.as_ref()));
+        let hybrid = lengths.as_ref().map(HybridGrid::form);
+        let made = Made { hybrid, laws: model.walls.is_some(), curved: model.curved, stored };
+        let module = stream.gpu().module(&kernel_source(model.model, made))?;
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
-        let of_cells = |of: fn(&super::super::block::BlockState) -> &[f64]| {
-            stream.upload(&solver.blocks.iter().flat_map(of).copied().collect::<Vec<_>>())
-        };
         let kinds: Vec<u32> =
             solver.patches.iter().flat_map(|patch| patch.faces.iter().map(|_| kind(patch))).collect();
         Ok(Some(Self {
@@ -144,8 +196,10 @@ impl EddiesCuda {
             },
             aux: buffer(nb * len)?,
             viscosity: buffer(len)?,
-            distance: of_cells(|block| &block.eddies.distance)?,
-            production: of_cells(|block| &block.eddies.production)?,
+            relation: buffer(if model.quadratic == Quadratic::Qcr2020 { len } else { 0 })?,
+            hybrid: lengths.map(|lengths| HybridGridCuda::new(stream, &lengths)).transpose()?,
+            near: stream.upload(&near(solver))?,
+            side_table: stream.upload(&side_table(solver))?,
             r: buffer(nb * len)?,
             heights: stream.upload(&if two { heights(solver, grid.offsets()) } else { Vec::new() })?,
             slopes: buffer(if two { k_omega::SLOPES * len } else { len })?,
@@ -186,6 +240,11 @@ impl EddiesCuda {
             levels[0].copy_from(&self.values.slice())?;
         }
         Ok(())
+    }
+
+    /// Lengths of the grid, as kernels take them.
+    fn lengths(&self) -> GridLengths {
+        HybridGridCuda::arguments(self.hybrid.as_ref())
     }
 
     /// Sums of squares of the residual as last told.
@@ -237,7 +296,7 @@ impl StructuredCuda {
                 unsafe {
                     enqueue! { stage.launch(&eddies.kernels.fill_values), &self.stream, FillValues {
                         count: stage.count, columns: stage.columns, conditions: &t.conditions,
-                        sides: &t.sides, heights: heights.map_or(Read::NONE, Read::from),
+                        sides: &t.sides, heights: heights.map_or(Read::NONE, Read::from), laws: stage.laws(),
                         on: self.field(eddies), to: &eddies.values,
                     } }?;
                 }
@@ -252,9 +311,37 @@ impl StructuredCuda {
         let Some(own) = &eddies.of_nut else { return Ok(()) };
         let on = Field { aux: Read::NONE, ..self.field(eddies) };
         // SAFETY: arrays of the grid.
-        Ok(unsafe {
+        unsafe {
             enqueue! { own.viscosities.launch(blocks(self.grid.len(), 256), 256), &self.stream, Viscosities {
                 on, nu: &eddies.aux, eddies: &eddies.viscosity,
+            } }?;
+        }
+        if eddies.relation.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: arrays of the grid; cells have neighbors or ghosts on all sides.
+        unsafe {
+            enqueue! { self.grid.launch(&own.find_relation), &self.stream, FindRelation {
+                over: self.grid.chunk_records(), on: self.field(eddies), actives: &t.actives,
+                side_table: &eddies.side_table, laws: optional(&t.laws),
+                near: &eddies.near, relation: &eddies.relation,
+            } }?;
+        }
+        self.exchange.fill_numbers(&self.stream, &mut eddies.relation, 1)
+    }
+
+    /// Subtracts what a quadratic constitutive relation adds to the viscous fluxes.
+    pub(super) fn add_quadratic(&self) -> Result<(), GpuError> {
+        let (t, Some(e)) = (&self.tables, &self.eddies) else { return Ok(()) };
+        if e.model.quadratic == Quadratic::None {
+            return Ok(());
+        }
+        // SAFETY: arrays of the grid; cells have neighbors or ghosts on all sides; a thread has its own cell's sums.
+        Ok(unsafe {
+            enqueue! { self.grid.launch(&e.kernels.add_quadratic), &self.stream, AddQuadratic {
+                over: self.grid.chunk_records(), on: self.field(e), actives: &t.actives,
+                side_table: &e.side_table, eddies: &e.viscosity,
+                relation: optional(&e.relation), r: &self.r,
             } }
         }?)
     }
@@ -272,8 +359,8 @@ impl StructuredCuda {
         Ok(unsafe {
             enqueue! { self.grid.launch(&own.residual), &self.stream, SaResidual {
                 over: self.grid.chunk_records(), on: self.field(e), actives: &t.actives,
-                side_ptr: &t.side_ptr, face_of: &t.face_of, kinds: &e.kinds, distance: &e.distance,
-                production: optional(&e.production), last, before, values_last, values_before, r: &e.r,
+                side_table: &e.side_table, kinds: &e.kinds, laws: optional(&t.laws),
+                near: &e.near, grid: e.lengths(), last, before, values_last, values_before, r: &e.r,
                 slopes: &e.slopes,
             } }
         }?)

@@ -1,5 +1,7 @@
 // Spalart-Allmaras on structured grids: viscosities, residual, the numbers of its matrix.
 // Twin: structured/turbulence/spalart_allmaras.rs.
+//
+// Constants: CURVED 1 with SA-RC; HYBRID as hybrid.cuh has it.
 
 // What the matrix takes of sources and changes in time, numbers a cell: of nut's.
 #define SLOPES 1
@@ -22,18 +24,27 @@ viscosities(Viscosities) {
 
 // Values of both ghosts beyond a wall without slip, from those of two cells.
 template <class T>
-__device__ __forceinline__ pointwise::Array<T, 2> beyond_wall(const Numbers<T>& f, int, u64 at, u64 inner, u64,
-                                                              double) {
-    return {-f.value(0, at), -f.value(0, inner)};
+__device__ __forceinline__ void beyond_wall(const Numbers<T>& f, u64 at, u64 inner, u64, double, const LawNode*,
+                                            pointwise::Array<T, 2> (&ghosts)[1]) {
+    ghosts[0] = {-f.value(0, at), -f.value(0, inner)};
 }
 
 __device__ __forceinline__ double diffusivity(const Field& f, u64 at, u64 beyond) {
     const Pair nu = {f.aux[at], f.aux[beyond]}, nut = {f.values[at], f.values[beyond]};
     return pointwise::sa_diffusivity(model_of(f), nu, nut);
 }
+// What a wall with a law takes of nut over its value in the cell: negative where |grad nut|^2 brings it.
+__device__ __forceinline__ double to_wall(const Field& f, u64 at, const Vec3& n) {
+    const double near = 2.0 * dot(n, n) / f.volume[at];
+    return near * pointwise::sa_diffusivity_to_wall(model_of(f), f.aux[at], f.values[at]);
+}
 __device__ __forceinline__ Link link_of(const Field& f, u32 kind, u64 at, u64 beyond, const Vec3& n) {
     Link link = {0, {0}};
     if (kind == SLIP) return link;
+    if (LAWS && kind == WALL) {
+        link.spread[0] = fmax(to_wall(f, at, n), 0.0);
+        return link;
+    }
     if (kind != WALL) {
         const State a = f.state(at), b = f.state(beyond);
 #pragma unroll
@@ -76,9 +87,8 @@ __device__ __forceinline__ double rest_of(const Field& f, const Steps& steps, co
     return rest;
 }
 
-// The source per volume and its derivative.
-__device__ __forceinline__ Pair source_of(const Field& f, const Steps& steps, u64 at, double distance,
-                                          double produced) {
+// d(u, v, w)_i / dx_k of a cell, from the means of both cells at each face.
+__device__ __forceinline__ Tensor velocity_gradient(const Field& f, const Steps& steps, u64 at) {
     Tensor gradient = {};
 #pragma unroll
     for (u32 axis = 0; axis < 3; axis++) {
@@ -93,13 +103,58 @@ __device__ __forceinline__ Pair source_of(const Field& f, const Steps& steps, u6
             for (int k = 0; k < 3; k++) gradient[i][k] += change * areas[k];
         }
     }
-    double omega = pointwise::vorticity(gradient);
-    if (f.model->rotating != 0) omega = pointwise::sa_rotating(omega, pointwise::deformation(gradient)[0]);
-    return pointwise::sa_source_turning(model_of(f), f.aux[at], f.values[at], omega, distance, produced);
+    return gradient;
+}
+// The same with the shear of the law that a wall next to the cell has.
+__device__ __forceinline__ Tensor sheared(const Field& f, const Steps& steps, u64 at, const LawNode* law) {
+    const Tensor gradient = velocity_gradient(f, steps, at);
+    if (!law) return gradient;
+    return pointwise::law_gradient(f.setup->gas(), f.setup->transport(), law->place, f.state(at), gradient);
+}
+// DS_ij/Dt of a cell in steady flow: the sum over its faces that are no boundary of U (S_j - S_i) / 2 over the volume,
+// U the volume that leaves, S by differences alone.
+__device__ __forceinline__ pointwise::Array<double, 6> change_of_strain(const Field& f, const GridBlock& block,
+                                                                        const Steps& steps, const GridCell& cell,
+                                                                        const Sides& sides) {
+    const u64 at = cell.at;
+    const auto own = pointwise::strain_rates(velocity_gradient(f, steps, at));
+    pointwise::Array<double, 6> change = {};
+#pragma unroll 1
+    for (u32 side = 0; side < 6; side++) {
+        const u32 axis = side / 2, high = side % 2;
+        if (!steps.has(axis)) continue;
+        const u32 step = pick(steps.stride, axis), end = high ? pick(block.count, axis) - 1 : 0;
+        if (pick(cell.index, axis) == end && sides.face(cell.block, block.count, axis, high, cell.index) != NONE)
+            continue;
+        const u64 beyond = high ? at + step : at - step;
+        const Vec3 n = f.outwards(axis, high, at, beyond);
+        const State a = f.state(at), b = f.state(beyond);
+        double passing = 0;
+#pragma unroll
+        for (int c = 0; c < 3; c++) passing += 0.5 * (a[1 + c] + b[1 + c]) * n[c];
+        const auto there = pointwise::strain_rates(velocity_gradient(f, steps, beyond));
+        const double leaving = 0.5 * passing / f.volume[at];
+#pragma unroll
+        for (int c = 0; c < 6; c++) change[c] += leaving * (there[c] - own[c]);
+    }
+    return change;
+}
+
+// fw of cells, which the constants of QCR2020 go by. Twin: stress.rs.
+extern "C" __global__ void __launch_bounds__(CHUNK)
+find_relation(FindRelation) {
+    const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
+    if (!cell.inside) return;
+    const Field f = FIELD;
+    const GridBlock& block = blocks[cell.block];
+    const Steps steps(block, actives[cell.block]);
+    const LawNode* const law = law_beside(block, steps, cell, {side_table, side_table}, laws);
+    relation[cell.at] = pointwise::sa_relation(model_of(f), f.aux[cell.at], f.values[cell.at],
+                                               sheared(f, steps, cell.at, law), near[cell.number].x);
 }
 
 // What leaves each cell less what its source brings, with the change in time in unsteady runs, and what the matrix
-// takes of source and change. `production`: what production is multiplied by, 1 where there is none.
+// takes of source and change. 
 extern "C" __global__ void __launch_bounds__(CHUNK)
 residual(SaResidual) {
     const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
@@ -107,7 +162,7 @@ residual(SaResidual) {
     const Field f = FIELD;
     const GridBlock& block = blocks[cell.block];
     const Steps steps(block, actives[cell.block]);
-    const Sides sides = {side_ptr, face_of};
+    const Sides sides = {side_table, side_table};
     const u64 at = cell.at;
     const double own = values[at];
     double sum = 0;
@@ -127,9 +182,21 @@ residual(SaResidual) {
         const double other = kind == INSIDE ? values[beyond] : kind == OPEN ? model->inflow[0] : 0.0;
         double leaves = -link.coupling(0) * (other - own);
         if (kind == INSIDE) leaves += rest_of(f, steps, link, axis, at, beyond, n);
+        if (LAWS && kind == WALL) leaves += fmin(to_wall(f, at, n), 0.0) * own;
         sum += leaves;
     }
-    const Pair source = source_of(f, steps, at, distance[cell.number], production ? production[cell.number] : 1.0);
+    const Tensor gradient = sheared(f, steps, at, law_beside(block, steps, cell, sides, laws));
+    double omega = pointwise::vorticity(gradient), produced = near[cell.number].y;
+    if (f.model->rotating != 0) omega = pointwise::sa_rotating(omega, pointwise::deformation(gradient)[0]);
+#if CURVED
+    produced *= pointwise::sa_turning(gradient, change_of_strain(f, block, steps, cell, sides));
+#endif
+    double length = near[cell.number].x;
+#if HYBRID
+    const Vec3 grid = grid_lengths(cell.number, lengths, corner_ptr, arms, gradient);
+    length = pointwise::sa_hybrid_length(model_of(f), HYBRID_FORM, f.aux[at], own, length, grid, gradient)[0];
+#endif
+    const Pair source = pointwise::sa_source_turning(model_of(f), f.aux[at], own, omega, length, produced);
     sum -= volume[at] * source[0];
     double slope = fmax(-source[1], 0.0);
     if (values_last) {
