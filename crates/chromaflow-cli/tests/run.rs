@@ -233,3 +233,36 @@ fn samples_over_time_go_on_with_a_run() {
     let (status, _, message) = chromaflow(folder, &["run", "bad.toml"]);
     assert!(status == 2 && message.contains("physical steps of unsteady runs"), "{message}");
 }
+
+/// A duct of 12 by 1 with walls without slip, of 24 by 4 quadrilaterals, into which flow comes at Mach 0.4: friction chokes it, and as a velocity inlet
+/// lets in the more the higher the pressure is, nothing stands still.
+#[test]
+fn a_duct_that_chokes_behind_a_velocity_inlet_is_told_so() {
+    let (nx, ny) = (24, 4);
+    let n = |i: usize, j: usize| j * (nx + 1) + i;
+    let mut lines = vec!["NDIME= 2".to_owned(), format!("NELEM= {}", nx * ny)];
+    for (i, j) in (0..ny).flat_map(|j| (0..nx).map(move |i| (i, j))) {
+        lines.push(format!("9 {} {} {} {}", n(i, j), n(i + 1, j), n(i + 1, j + 1), n(i, j + 1)));
+    }
+    lines.push(format!("NPOIN= {}", (nx + 1) * (ny + 1)));
+    for (i, j) in (0..=ny).flat_map(|j| (0..=nx).map(move |i| (i, j))) {
+        lines.push(format!("{} {}", 0.5 * i as f64, 0.25 * j as f64));
+    }
+    lines.push("NMARK= 3".to_owned());
+    let across = |i: usize| (0..ny).map(|j| [n(i, j), n(i, j + 1)]).collect::<Vec<_>>();
+    let along = [0, ny].into_iter().flat_map(|j| (0..nx).map(move |i| [n(i, j), n(i + 1, j)])).collect();
+    for (name, edges) in [("in", across(0)), ("out", across(nx)), ("wall", along)] {
+        lines.push(format!("MARKER_TAG= {name}\nMARKER_ELEMS= {}", edges.len()));
+        lines.extend(edges.iter().map(|[a, b]| format!("3 {a} {b}")));
+    }
+    let text = lines.join("\n") + "\n";
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("duct.su2"), text).unwrap();
+    let case = "[mesh]\nfile = \"duct.su2\"\n[flow]\nequations = \"laminar\"\nmach = 0.4\nreynolds = 100\n[march]\niterations = 100\n[boundary]\n\
+                wall = \"no_slip\"\nout = { kind = \"outlet\", pressure = 1.0 }\n\
+                in = { kind = \"velocity_inlet\", velocity = [0.4, 0.0, 0.0], temperature = 1.0 }\n";
+    std::fs::write(folder.path().join("case.toml"), case).unwrap();
+    let (status, said, message) = chromaflow(folder.path(), &["--threads", "1", "run", "case.toml"]);
+    assert_eq!(status, 1, "{said}{message}");
+    assert!((said.clone() + &message).contains("a lower velocity at `in`"), "{said}{message}");
+}

@@ -31,6 +31,35 @@ impl Mesh {
         elements.into_iter().chain(faces).flatten().for_each(|i| *i = new(*i));
     }
 
+    /// The parts of the mesh that share no node: how many elements each has, and the mean of its elements' first nodes, in the order of their lowest
+    /// nodes.
+    ///
+    /// **Units**: those of the nodes.
+    ///
+    /// ```
+    /// use chromaflow_mesh::generate::{Cells, box_mesh};
+    /// let mut mesh = box_mesh([2, 1, 1], [2.0, 1.0, 1.0], Cells::Hexes, 0.0);
+    /// assert_eq!(mesh.parts().len(), 1);
+    /// // The second hexahedron on nodes of its own.
+    /// for n in mesh.hexes[1] {
+    ///     mesh.nodes.push(mesh.nodes[n as usize]);
+    /// }
+    /// mesh.hexes[1] = std::array::from_fn(|k| 12 + k as u32);
+    /// assert_eq!(mesh.parts(), [(1, [0.0; 3]), (1, [1.0, 0.0, 0.0])]);
+    /// ```
+    pub fn parts(&self) -> Vec<(usize, [f64; 3])> {
+        let mut groups = Groups::new(self.nodes.len());
+        self.each_element(|_, _, element| element[1..].iter().for_each(|&n| groups.join(element[0], n)));
+        let lowest = groups.all_lowest();
+        let mut parts = std::collections::BTreeMap::<u32, (usize, [f64; 3])>::new();
+        self.each_element(|_, _, element| {
+            let (count, sum) = parts.entry(lowest[element[0] as usize]).or_default();
+            *count += 1;
+            sum.iter_mut().zip(self.nodes[element[0] as usize]).for_each(|(sum, x)| *sum += x);
+        });
+        parts.into_values().map(|(count, sum)| (count, sum.map(|x| x / count as f64))).collect()
+    }
+
     /// Replaces node n by `kept[n]` (which is its own), and closes the gaps.
     pub(crate) fn merge(&mut self, kept: &[u32]) {
         let mut new = vec![0_u32; self.nodes.len()];

@@ -213,7 +213,6 @@ fn defects_are_named_with_their_line() {
     says("10 0 1 2 4", "11 0 1 2 4", &["line 4", "element type 11"]);
     says("10 0 1 2 4", "10 0 1 2", &["line 4", "missing"]);
     says("10 0 1 2 4\n", "", &["line 4", "1 of the 2 lines"]);
-    says("NPOIN= 5\n0 0 0", "NPOIN= 6\n9 9 9\n0 0 0", &["unused_node"]);
     says("MARKER_ELEMS= 6\n5 0 1 3", "MARKER_ELEMS= 5", &["missing_boundary", "0 1 3"]);
     says("5 0 1 3", "5 0 1 2", &["interior_boundary", "line 14", "\"all\""]);
     says("5 0 1 3", "5 3 4 0", &["loose_boundary", "line 14"]);
@@ -224,6 +223,40 @@ fn defects_are_named_with_their_line() {
     says("NDIME= 3", "NDIME= 4", &["line 1", "2 or 3"]);
     says("NDIME= 3", "NZONE= 2\nNDIME= 3", &["zones"]);
     says("5 2 0 4\n", "", &["ends after 5 of the 6"]);
+}
+
+/// Gmsh writes the points of its geometry, and a marker for each piece of one.
+#[test]
+fn unused_nodes_are_dropped_and_markers_of_one_name_are_one() {
+    let text = PAIR.replace("NPOIN= 5\n", "NPOIN= 6\n").replace("NMARK= 1", "NMARK= 2");
+    let text = text.replace(
+        "MARKER_ELEMS= 6\n5 0 1 3\n",
+        "MARKER_ELEMS= 1\n5 0 1 3\nMARKER_TAG= all\nMARKER_ELEMS= 5\n",
+    );
+    let at = text.find("NMARK").unwrap();
+    let mesh = parse(&[&text[..at], "9 9 9\n", &text[at..]].concat()).unwrap();
+    assert_eq!(mesh, parse(PAIR).unwrap());
+}
+
+/// Gmsh's files of second order (a rectangle of 2 by 1, its side y = 0 the floor): the corners are a mesh.
+#[test]
+fn elements_of_higher_order_are_read_by_their_corners() {
+    for name in ["cgns/second_order_hdf5.cgns.xz", "gmsh/second_order_41.msh.xz"] {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name);
+        let loaded = load(&path, &ReadOptions::default()).unwrap();
+        assert!(loaded.report.is_clean(), "{name}: {}", loaded.report);
+        assert!(loaded.notes.iter().any(|note| note.contains("higher order")), "{name}: {:?}", loaded.notes);
+        let info = info(&loaded.mesh);
+        assert!((info.volume - 2.0).abs() < 1e-12, "{name}: {}", info.volume);
+        let floor = info.markers.iter().find(|m| m.name == "floor").unwrap();
+        assert!((floor.area - 2.0).abs() < 1e-12, "{name}: {}", floor.area);
+        // Euler: two triangles for each inner node, one for each of the boundary, less two.
+        let (nodes, edges) = (
+            loaded.mesh.nodes.len() / 2,
+            info.markers.iter().filter(|m| m.code.is_none()).map(|m| m.quads).sum::<usize>(),
+        );
+        assert_eq!(loaded.mesh.prisms.len(), 2 * (nodes - edges) + edges - 2, "{name}");
+    }
 }
 
 /// Two quadrilaterals and two triangles that were written side by side: a seam, which is named, and joined where that is asked for.
@@ -386,7 +419,7 @@ fn reports_do_not_depend_on_the_number_of_threads() {
     let flat = mesh.tets[30];
     mesh.nodes[flat[0] as usize] = mesh.nodes[flat[1] as usize];
     mesh.markers[1].triangles.truncate(5);
-    let path = folder.path().join("broken.su2");
+    let path = folder.path().join("broken.lb8.ugrid");
     write(&path, &mesh).unwrap();
     let said = |threads| {
         let loaded = load(&path, &ReadOptions { threads, ..ReadOptions::default() }).unwrap();

@@ -212,6 +212,9 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     }
 }
 
+/// Parts of a mesh that are named.
+const PARTS: usize = 4;
+
 impl Input {
     fn load(&self) -> Result<Loaded, MeshError> {
         let options = ReadOptions {
@@ -223,7 +226,21 @@ impl Input {
             allow_tangled: self.allow_tangled,
             threads: 0,
         };
-        mesh::load(&self.mesh, &options)
+        let mut loaded = mesh::load(&self.mesh, &options)?;
+        let parts = loaded.mesh.parts();
+        if loaded.report.errors() == 0 && parts.len() > 1 {
+            let of = |(count, [x, y, z]): &(usize, [f64; 3])| {
+                format!("{count} elements about {x:.4} {y:.4} {z:.4}")
+            };
+            let all: Vec<String> = parts.iter().take(PARTS).map(of).collect();
+            let more = if parts.len() > PARTS { " and others" } else { "" };
+            loaded.notes.push(format!(
+                "the mesh is in {} parts that share no node, between which nothing flows: {}{more}",
+                parts.len(),
+                all.join(", ")
+            ));
+        }
+        Ok(loaded)
     }
 
     /// A mesh without errors; a structured grid becomes one.

@@ -219,7 +219,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
     }
 
     fn remarks(&self) -> Vec<String> {
-        summary::heights("cells at", self.solver.y_plus())
+        summary::heights_of("cells at", self.solver.y_plus(), self.config.turbulence.as_ref())
     }
 
     fn rank_reports(&self) -> Vec<RankReport> {

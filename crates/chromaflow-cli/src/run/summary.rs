@@ -7,7 +7,7 @@ use super::{bytes, duration};
 use crate::case::FlowSection;
 use crate::context::Context;
 use chromaflow_flow::StepReport;
-use chromaflow_flow::config::Boundary;
+use chromaflow_flow::config::{Boundary, TurbulenceConfig, WallTreatment};
 use chromaflow_flow::flux::RoeFix;
 use chromaflow_flow::march::{BadPlace, Coefficients, Forces, Part, Spread};
 use chromaflow_flow::unstructured::RankReport;
@@ -102,6 +102,28 @@ pub fn walls(y_plus: Vec<(String, Spread)>) -> Value {
         .into_iter()
         .map(|(wall, y)| (wall, json!({ "y_plus": { "min": y.min, "mean": y.mean, "max": y.max } })));
     Value::Object(walls.collect())
+}
+
+/// Mean y+ beyond which the first point off a wall lies outside of the viscous sublayer.
+const SUBLAYER: f64 = 5.0;
+
+/// The same in words; `first`: what is first, and where. Walls that a turbulent flow takes for resolved and that are not are told so.
+pub fn heights_of(
+    first: &str,
+    y_plus: Vec<(String, Spread)>,
+    turbulence: Option<&TurbulenceConfig>,
+) -> Vec<String> {
+    let resolved = turbulence.is_some_and(|t| t.walls == WallTreatment::Resolved);
+    let coarse: Vec<_> = y_plus.iter().filter(|(_, y)| resolved && y.mean > SUBLAYER).cloned().collect();
+    let mut lines = heights(first, y_plus);
+    lines.extend(coarse.into_iter().map(|(wall, y)| {
+        format!(
+            "`{wall}` is taken for resolved, to which y+ near 1 belongs: its friction, and where flow leaves it, are not to be relied on. Try first \
+             cells {:.0} times as thin, or turbulence.walls = \"automatic\"",
+            y.mean
+        )
+    }));
+    lines
 }
 
 /// The same in words; `first`: what is first, and where.
@@ -253,4 +275,24 @@ pub fn peak_bytes() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
     Some(line.split_whitespace().nth(1)?.parse::<usize>().ok()? * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn walls_that_a_mesh_does_not_resolve_are_told_so() {
+        let spread = |mean| Spread { min: 0.1 * mean, mean, max: 3.0 * mean };
+        let walls = || vec![("fine".to_owned(), spread(1.2)), ("coarse".to_owned(), spread(40.0))];
+        let resolved = TurbulenceConfig::default();
+        let by_law = TurbulenceConfig { walls: WallTreatment::Automatic, ..TurbulenceConfig::default() };
+        assert_eq!(heights_of("nodes off", walls(), None).len(), 2);
+        assert_eq!(heights_of("nodes off", walls(), Some(&by_law)).len(), 2);
+        let lines = heights_of("nodes off", walls(), Some(&resolved));
+        assert!(
+            lines.len() == 3 && lines[2].contains("`coarse`") && lines[2].contains("40 times"),
+            "{lines:?}"
+        );
+    }
 }

@@ -38,6 +38,17 @@ const KINDS: [(i64, &str, usize); 8] = [
     (17, "HEXA_8", 8),
 ];
 
+/// Types of higher order and their nodes, by the type of [`KINDS`] whose corners they have, which stand first.
+const HIGHER: [(i64, &[(i64, usize)]); 7] = [
+    (3, &[(4, 3), (24, 4), (40, 5)]),
+    (5, &[(6, 6), (25, 9), (26, 10), (41, 12), (42, 15)]),
+    (7, &[(8, 8), (9, 9), (27, 12), (28, 16)]),
+    (10, &[(11, 10), (29, 16), (30, 20)]),
+    (12, &[(13, 14), (21, 13), (31, 21), (32, 29), (33, 30)]),
+    (14, &[(15, 15), (16, 18), (34, 24), (35, 38), (36, 40)]),
+    (17, &[(18, 20), (19, 27), (37, 32), (38, 56), (39, 64)]),
+];
+
 /// The base of a file.
 struct Base {
     node: Node,
@@ -64,6 +75,7 @@ impl Base {
             "BCWall" | "BCWallViscous" | "BCWallViscousHeatFlux" | "BCWallViscousIsothermal" => Some(4000),
             "BCWallInviscid" => Some(3000),
             "BCFarfield" => Some(5000),
+            "BCSymmetryPlane" => Some(6663),
             _ => None,
         };
         (name.to_owned(), code)

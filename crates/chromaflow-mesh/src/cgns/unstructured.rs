@@ -1,7 +1,7 @@
 //! Unstructured zones as a mesh.
 
 use super::tree::{Fault, Node};
-use super::{Base, KINDS, coordinates, sizes};
+use super::{Base, HIGHER, KINDS, coordinates, sizes};
 use crate::Groups;
 use crate::Kind;
 use crate::raw::{Flat, Raw};
@@ -31,6 +31,10 @@ pub(super) fn raw(base: &Base) -> Result<Raw, Fault> {
         let mut sections = Sections::default();
         for section in zone.of("Elements_t") {
             sections.add(section, nodes, base.cells, &mut raw)?;
+        }
+        if sections.curved {
+            let what = "elements of higher order were read by their corners: sides are straight";
+            raw.notes.push(format!("zone {:?}: {what}", zone.name));
         }
         sections.boundaries(base, zone, nodes, &mut raw)?;
     }
@@ -94,6 +98,8 @@ struct Sections {
     names: Vec<String>,
     /// Elements of full dimension that were read before this zone's.
     at: u64,
+    /// Elements of higher order were among them.
+    curved: bool,
 }
 
 impl Sections {
@@ -110,10 +116,15 @@ impl Sections {
             .ok_or_else(|| range.fault(format!("elements {start} to {end}, of {} numbers", values.len())))?;
         self.names.push(section.name.clone());
         let one = |kind: i64| {
-            KINDS.iter().find(|k| k.0 == kind).copied().ok_or_else(|| {
+            let higher = |(linear, all): &(i64, &[(i64, usize)])| {
+                all.iter().find(|t| t.0 == kind).map(|t| (*linear, t.1))
+            };
+            let (linear, nodes) = HIGHER.iter().find_map(higher).unwrap_or((kind, 0));
+            let found = KINDS.iter().find(|k| k.0 == linear);
+            found.map(|&(kind, _, corners)| (kind, corners, nodes.max(corners))).ok_or_else(|| {
                 section.fault(match kind {
                     22 | 23 => "polygons or polyhedra (NGON_n, NFACE_n): write tetrahedra, pyramids, prisms and hexahedra".to_owned(),
-                    4 | 6 | 8 | 9 | 11 | 13 | 15.. => format!("elements of type {kind}, which are of higher order: write linear ones"),
+                    43.. => format!("elements of type {kind}, which are of fourth order: write linear ones"),
                     _ => format!("elements of the unknown type {kind}"),
                 })
             })
@@ -128,9 +139,9 @@ impl Sections {
             } else {
                 kind
             };
-            let (kind, _, corners) = one(kind)?;
-            let end = at + corners;
-            let part = values.get(at..end);
+            let (kind, corners, all) = one(kind)?;
+            let end = at + all;
+            let part = values.get(at..end).map(|all| &all[..corners]);
             let part = part.ok_or_else(|| list.fault(format!("it ends at element {}", start + i as i64)))?;
             at = end;
             let mut element = [u32::MAX; 8];
@@ -144,6 +155,7 @@ impl Sections {
                     ))
                 })?;
             }
+            self.curved |= all > corners;
             self.put(kind, &element[..corners], (start + i as i64, list.at), cells, raw);
         }
         Ok(())

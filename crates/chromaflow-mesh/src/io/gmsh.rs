@@ -17,6 +17,20 @@ type Patch = (u8, bool, i64);
 const TYPES: [(i64, u8, usize); 8] =
     [(15, 0, 1), (1, 1, 2), (2, 2, 3), (3, 2, 4), (4, 3, 4), (5, 3, 8), (6, 3, 6), (7, 3, 5)];
 
+/// Types of higher order and their nodes, by the type of first order whose corners they have, which stand first.
+const HIGHER: [(i64, &[(i64, usize)]); 7] = [
+    (1, &[(8, 3), (26, 4), (27, 5), (28, 6)]),
+    (2, &[(9, 6), (20, 9), (21, 10), (22, 12), (23, 15), (24, 15), (25, 21)]),
+    (3, &[(10, 9), (16, 8), (36, 16), (37, 25), (38, 36), (39, 12)]),
+    (4, &[(11, 10), (29, 20), (30, 35), (31, 56)]),
+    (5, &[(12, 27), (17, 20), (92, 64), (93, 125)]),
+    (6, &[(13, 18), (18, 15), (90, 40), (91, 75)]),
+    (7, &[(14, 14), (19, 13), (118, 30), (119, 55)]),
+];
+
+/// An element's type: its number (of first order), dimension, corners, and further nodes.
+type Type = (i64, u8, usize, usize);
+
 #[derive(Default)]
 struct Reader {
     raw: Raw,
@@ -34,6 +48,8 @@ struct Reader {
     /// Entities of $Periodic: dimension, slave, master.
     periodic: Vec<(u8, i64, i64)>,
     legacy: bool,
+    /// Elements of higher order were read.
+    curved: bool,
 }
 
 /// Reads a file.
@@ -99,9 +115,12 @@ pub(super) fn read(path: &Path) -> Result<Raw, MeshError> {
 impl Reader {
     fn header(&mut self, scan: &mut Scan, path: &Path) -> Result<(), MeshError> {
         let version = scan.real("the version")?;
-        self.legacy = version == 2.2;
+        // 2.0 and 2.1 hold nothing that is written otherwise in 2.2.
+        self.legacy = (2.0..2.25).contains(&version);
         if !self.legacy && version != 4.1 {
-            let what = format!("version {version} of Gmsh's format; save the mesh as version 2.2 or 4.1");
+            let what = format!(
+                "version {version} of Gmsh's format; save the mesh as version 2.2 or 4.1, with `gmsh FILE -save -format msh41 -o NEW.msh`"
+            );
             return Err(MeshError::unsupported(path, what));
         }
         let binary = scan.int("the file type")? == 1;
@@ -287,7 +306,7 @@ impl Reader {
     fn element(
         &mut self,
         scan: &mut Scan,
-        (number, dimension, corners): (i64, u8, usize),
+        (number, dimension, corners, more): Type,
         group: i64,
         entity: i64,
         place: u64,
@@ -297,6 +316,10 @@ impl Reader {
             let tag = if self.legacy { scan.int("a node")? as u64 } else { scan.size("a node")? };
             *slot = *self.number.get(&tag).ok_or_else(|| scan.error(format!("there is no node {tag}")))?;
         }
+        for _ in 0..more {
+            let _ = if self.legacy { scan.int("a node")? as u64 } else { scan.size("a node")? };
+        }
+        self.curved |= more > 0;
         let patch = if group > 0 { (dimension, true, group) } else { (dimension, false, entity) };
         self.patches.insert((dimension, entity), patch);
         match number {
@@ -398,6 +421,11 @@ impl Reader {
 
     fn finish(mut self, path: &Path) -> Result<Raw, MeshError> {
         self.raw.drop_unused = true; // points of the geometry are nodes too
+        if self.curved {
+            self.raw
+                .notes
+                .push("elements of higher order were read by their corners: sides are straight".to_owned());
+        }
         if self.raw.mesh.elements() > 0 {
             let surfaces = std::mem::take(&mut self.surfaces);
             let markers = self.markers(surfaces.iter().map(|s| s.1));
@@ -432,11 +460,17 @@ impl Reader {
     }
 }
 
-/// Type number, dimension and nodes of an element type.
-fn kind(number: i64, scan: &Scan) -> Result<(i64, u8, usize), MeshError> {
-    TYPES.into_iter().find(|t| t.0 == number).ok_or_else(|| {
+/// The type of this number.
+fn kind(number: i64, scan: &Scan) -> Result<Type, MeshError> {
+    let higher = |&(linear, all): &(i64, &[(i64, usize)])| {
+        all.iter().find(|t| t.0 == number).map(|&(_, nodes)| (linear, nodes))
+    };
+    let (linear, nodes) = HIGHER.iter().find_map(higher).unwrap_or((number, 0));
+    let found = TYPES.into_iter().find(|t| t.0 == linear);
+    let (number, dimension, corners) = found.ok_or_else(|| {
         scan.error(format!(
-            "element type {number}: only elements of first order are read; save the mesh with Mesh.ElementOrder = 1"
+            "element type {number}, which is not read; save the mesh with Mesh.ElementOrder = 1"
         ))
-    })
+    })?;
+    Ok((number, dimension, corners, nodes.saturating_sub(corners)))
 }

@@ -1,5 +1,6 @@
 //! Mesh files.
 
+mod fluent;
 mod gmf;
 mod gmf_write;
 mod gmsh;
@@ -40,6 +41,8 @@ pub enum Format {
     Cgns,
     /// OpenFOAM (the folder `polyMesh`, or that of a case).
     OpenFoam,
+    /// Fluent (`.cas`; `.msh` where the file begins with a parenthesis).
+    Fluent,
     /// VTK's unstructured grids (`.vtu`, pieces of one `.pvtu`).
     Vtu,
     /// Gmsh (`.msh`); a reader takes version and form from the file.
@@ -60,6 +63,7 @@ impl fmt::Display for Format {
             Self::Gmf => "GMF binary",
             Self::Cgns => "CGNS",
             Self::OpenFoam => "OpenFOAM",
+            Self::Fluent => "Fluent",
             Self::Gmsh { .. } => "Gmsh",
             Self::Vtu => "VTU",
         })
@@ -85,14 +89,16 @@ impl Format {
             "meshb" => Ok(Self::Gmf),
             "cgns" => Ok(Self::Cgns),
             "vtu" | "pvtu" => Ok(Self::Vtu),
+            "cas" => Ok(Self::Fluent),
             "msh" => Ok(Self::Gmsh { legacy: false, binary: false }),
             "ugrid" | "ugrid64" => Ok(Layout::of(before, wide).map_or(Self::Ugrid, Self::UgridBinary)),
             _ => Layout::of(last, wide).map(Self::UgridBinary).ok_or_else(|| {
                 MeshError::unsupported(
                     path,
                     "this name tells no mesh format that is known: .su2, .ugrid, .b8.ugrid, \
-                     .lb8.ugrid (and .r8, .lr8, .b4, .lb4), .msh, .meshb, .cgns, .vtu, .pvtu, PLOT3D's .p3d, .xyz, .x, .grd and endings in fmt, unf and \
-                     3dbin, each also with .gz, .xz or .zst after it, or the folder of an OpenFOAM case",
+                     .lb8.ugrid (and .r8, .lr8, .b4, .lb4), .msh (Gmsh, Fluent), .cas, .meshb, .cgns, .vtu, .pvtu, PLOT3D's .p3d, .xyz, .x, .grd and endings in fmt, unf and \
+                     3dbin, each also with .gz, .xz or .zst after it, or the folder of an OpenFOAM case; .unv, .med, .bdf, \
+                     .vtk and .key become one by `gmsh FILE -save -format msh41 -o NEW.msh`",
                 )
             }),
         }
@@ -130,7 +136,10 @@ fn read_blocks(path: &Path) -> Result<Mesh, MeshError> {
 /// # Errors
 /// When the file cannot be read or is damaged, or when node numbers or coordinates are meaningless.
 pub fn load(path: &Path, options: &ReadOptions) -> Result<Loaded, MeshError> {
-    let format = options.format.map_or_else(|| Format::of(path), Ok)?;
+    let format = match options.format.map_or_else(|| Format::of(path), Ok)? {
+        Format::Gmsh { .. } if fluent::begins(path)? => Format::Fluent,
+        format => format,
+    };
     let raw = match format {
         Format::Su2 => su2::read(path, crate::par::threads(options.threads))?,
         Format::Ugrid => ugrid::read_text(path, options)?,
@@ -138,6 +147,7 @@ pub fn load(path: &Path, options: &ReadOptions) -> Result<Loaded, MeshError> {
         Format::Gmf => gmf::read(path, options)?,
         Format::OpenFoam => openfoam::read(path)?,
         Format::Cgns => crate::cgns::read(path)?,
+        Format::Fluent => fluent::read(path)?,
         Format::Gmsh { .. } => gmsh::read(path)?,
         Format::Vtu => vtu::read(path, options)?,
     };

@@ -244,7 +244,7 @@ pub(super) fn read(path: &Path) -> Result<Raw, MeshError> {
 }
 
 /// Adds the element that has these faces; whether it is one. Its orientation is looked at later.
-fn put(mesh: &mut Mesh, faces: &[&[u32]]) -> bool {
+pub(super) fn put(mesh: &mut Mesh, faces: &[&[u32]]) -> bool {
     let of = |corners: usize| faces.iter().filter(|f| f.len() == corners).count();
     let (kind, base) = match (of(3), of(4), faces.len()) {
         (4, 0, 4) => (Kind::Tetrahedron, 3),

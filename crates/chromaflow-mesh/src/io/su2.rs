@@ -3,7 +3,7 @@
 //! `KEY= value` lines in any order, `%` comments. Elements and boundary faces are a VTK cell type and its nodes from 0,
 //! one per line, with an optional number at the end; VTK's order of nodes. **Source**: SU2 documentation, "Mesh file";
 //! older files have a second number after `NPOIN=`, `SEND_TO=` lines and `SEND_RECEIVE` markers (skipped), and blocks of
-//! free-form deformation after the mesh (skipped).
+//! free-form deformation after the mesh (skipped). Nodes of no element are dropped, markers of one name are one.
 
 use super::slices::su2::{Sections, Thing, survey};
 use crate::par;
@@ -50,7 +50,9 @@ fn by_slices(path: &Path, parts: usize) -> Option<Raw> {
     let seen: Result<Vec<_>, _> =
         par::each_part(parts, |part| survey(path, part, parts)).into_iter().collect();
     let (sections, dimension) = Sections::laid_out(path, &seen.ok()?.concat())?;
-    if dimension != 3 || sections.left_out {
+    let names = sections.markers();
+    let twice = names.iter().enumerate().any(|(k, name)| names[..k].contains(name));
+    if dimension != 3 || sections.left_out || twice {
         return None;
     }
     let read = par::each_part(parts, |part| {
@@ -69,7 +71,7 @@ fn by_slices(path: &Path, parts: usize) -> Option<Raw> {
         found.ok().map(|()| raw)
     });
     let mut read = read.into_iter().collect::<Option<Vec<_>>>()?.into_iter();
-    let mut all = read.next()?;
+    let mut all = Raw { drop_unused: true, ..read.next()? };
     read.for_each(|part| all.append(part));
     Some(all)
 }
@@ -271,8 +273,15 @@ impl Reader {
             self.raw.notes.push(format!("line {}: a SEND_RECEIVE marker was left out", lines.number()));
             return block(lines, n, "MARKER_ELEMS", |_, _| Ok(()));
         }
-        let marker = self.raw.marker(tag, None);
-        self.flat.edges.push(Vec::new());
+        let known = self.raw.mesh.markers.iter().position(|known| known.name == tag);
+        let marker = if let Some(known) = known {
+            let line = lines.number();
+            self.raw.notes.push(format!("line {line}: marker {tag:?} goes on, which stands above as well"));
+            known
+        } else {
+            self.flat.edges.push(Vec::new());
+            self.raw.marker(tag, None)
+        };
         block(lines, n, "MARKER_ELEMS", |words, line| {
             match words.natural("the face's type")? {
                 3 => {
@@ -310,6 +319,8 @@ impl Reader {
             let seen = self.markers_seen;
             return Err(lines.error(format!("NMARK= {n}, but the file has {seen} markers; {hint}")));
         }
+        // Gmsh writes the points of its geometry, too.
+        self.raw.drop_unused = true;
         let wrong = |what: &str| Err(MeshError::unsupported(path, what.to_owned()));
         if self.dimension == Some(2) {
             if self.raw.mesh.elements() > 0 {

@@ -28,8 +28,9 @@ pub fn write_as(path: &Path, mesh: &Mesh, format: Format) -> Result<(), MeshErro
     match format {
         Format::Cgns => return crate::cgns::write(path, mesh, &[]),
         Format::Vtu => return Ok(crate::vtk::write_mesh(path, mesh, crate::vtk::VtuOptions::default())?),
-        Format::OpenFoam => {
-            let what = "OpenFOAM meshes are read only; write .cgns, .su2, .msh, .meshb or .lb8.ugrid";
+        Format::OpenFoam | Format::Fluent => {
+            let what =
+                "OpenFOAM's and Fluent's meshes are read only; write .cgns, .su2, .msh, .meshb or .lb8.ugrid";
             return Err(MeshError::unsupported(path, what));
         }
         _ => {}
@@ -41,7 +42,7 @@ pub fn write_as(path: &Path, mesh: &Mesh, format: Format) -> Result<(), MeshErro
         Format::UgridBinary(layout) => ugrid_binary(&mut out, mesh, layout),
         Format::Gmsh { legacy, binary } => gmsh_write::write(&mut out, mesh, legacy, binary),
         Format::Gmf => gmf_write::write(&mut out, mesh),
-        Format::Su2 | Format::Cgns | Format::Vtu | Format::OpenFoam => su2(&mut out, mesh),
+        Format::Su2 | Format::Cgns | Format::Vtu | Format::OpenFoam | Format::Fluent => su2(&mut out, mesh),
     }
     .map_err(fail)?;
     out.commit()?;

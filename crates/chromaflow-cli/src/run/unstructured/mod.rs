@@ -202,6 +202,9 @@ fn lines_of(order: &PlanReport) -> String {
     format!(" ({lines} lines of {:.1} nodes in {colors} colors)", order.in_lines as f64 / lines as f64)
 }
 
+/// Orders of the residual below which a flow has run away.
+const RUNAWAY: f64 = -1.0;
+
 /// Part of the walls that inviscid flow has left, from which a run that does not converge says so.
 const SEPARATED: f64 = 0.05;
 
@@ -300,7 +303,7 @@ impl Flow for OnMesh<'_> {
     }
 
     fn remarks(&self) -> Vec<String> {
-        summary::heights("nodes off", self.solver.y_plus())
+        summary::heights_of("nodes off", self.solver.y_plus(), self.prepared.config.turbulence.as_ref())
     }
 
     fn restart(&self) -> Restart {
@@ -446,6 +449,15 @@ impl Flow for OnMesh<'_> {
             hints.push(format!(
                 "[boundary] {marker} = {{ kind = \"outlet\", pressure = 1.0 }}, or what it is: the flow leaves there below the speed of sound, and \
                  extrapolation sets no pressure"
+            ));
+        }
+        let given = |(_, b): &(&String, &Boundary)| matches!(b, Boundary::VelocityInlet { .. });
+        if let Some((marker, _)) = config.boundaries.iter().find(given)
+            && finished.last.orders < RUNAWAY
+        {
+            hints.push(format!(
+                "a lower velocity at `{marker}`, or kind = \"inlet\" with a total state: through a velocity inlet comes the more mass the higher the \
+                 pressure behind it is, and a duct that chokes there fills for ever"
             ));
         }
         // What a flow that has only begun leaves of its walls says nothing.
