@@ -9,7 +9,8 @@ use crate::grid::Grid;
 use crate::march::FlowError;
 use crate::mesh::Marker;
 use crate::turbulence::cells::{GridTurbulence, Model, TERMS};
-use crate::turbulence::hybrid::cells::{HybridCells, form_of};
+use crate::turbulence::hybrid::HybridForm;
+use crate::turbulence::hybrid::cells::HybridCells;
 use crate::turbulence::k_omega::StartLayer;
 use crate::turbulence::{plate_thickness, production};
 use crate::wall_distance::NearWalls;
@@ -74,7 +75,7 @@ impl Turbulence {
             std::iter::repeat_n(velocity, m.triangles.len() + m.quads.len())
         };
         let velocities = mesh.markers.iter().flat_map(of_marker).collect();
-        let form = form_of(turbulence)?;
+        let form = HybridForm::of(turbulence)?;
         let of_model =
             if turbulence.model.is_spalart_allmaras() { WallLaw::SpalartAllmaras } else { WallLaw::Spalding };
         let law = (turbulence.walls != WallTreatment::Resolved).then_some(of_model);

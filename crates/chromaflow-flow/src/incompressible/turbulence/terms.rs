@@ -9,8 +9,8 @@ use crate::parallel;
 use crate::real::{Dual, LaneKernel, Lanes, dispatch};
 use crate::turbulence::cells::{MOST, Model, TERMS};
 use crate::turbulence::hybrid::cells::grid_lengths;
-use crate::turbulence::hybrid::{sa_hybrid_length, sst_shortened};
-use crate::turbulence::k_omega::{deformation, k_omega_blending, k_omega_shortened, k_omega_terms};
+use crate::turbulence::hybrid::sa_hybrid_length;
+use crate::turbulence::k_omega::{deformation, k_omega_terms, k_omega_terms_of_hybrid};
 use crate::turbulence::spalart_allmaras::{
     SpalartAllmaras, eddy_ratio, sa_rotating, sa_source_turning, vorticity,
 };
@@ -73,16 +73,23 @@ impl LaneKernel for TermsTask<'_> {
             let terms = match model.model {
                 Model::KOmega(of) => {
                     let gas = [V::c(1.0), V::c(*nu)];
-                    let mut terms = k_omega_terms(of.lift(), &gas, distance, share, &turbulence, &gradients);
+                    let of = of.lift();
                     if let Some((form, grid)) = hybrid {
-                        let slopes = [gradients[3], gradients[4]];
-                        let [f1, _] = k_omega_blending(of.lift(), &gas, distance, &turbulence, &slopes);
-                        let [shortened, share] =
-                            sst_shortened(*form, f1, &gas, terms[0], distance, &turbulence, &grid, &gradient);
-                        terms = k_omega_shortened(&terms, gas[0], &turbulence, shortened);
-                        shares = [V::c(1.0) / shortened, share];
+                        let (terms, [shortened, of_eddies]) = k_omega_terms_of_hybrid(
+                            of,
+                            *form,
+                            &gas,
+                            distance,
+                            share,
+                            &turbulence,
+                            &gradients,
+                            &grid,
+                        );
+                        shares = [V::c(1.0) / shortened, of_eddies];
+                        terms
+                    } else {
+                        k_omega_terms(of, &gas, distance, share, &turbulence, &gradients)
                     }
-                    terms
                 }
                 Model::SpalartAllmaras(of) => {
                     let mut omega = vorticity(&gradient);

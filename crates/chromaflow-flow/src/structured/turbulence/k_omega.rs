@@ -89,7 +89,7 @@ pub(super) fn terms_one_by_one<N: Values + Sync>(
             Some(grid) => {
                 let lengths = grid.at(number, &[u, v, s].map(|row| row.map(N::plain))).map(N::T::c);
                 let (model, form) = (model.lift(), grid.form());
-                k_omega_terms_of_hybrid(model, form, &gas, distance, share, &own, &gradients, &lengths)
+                k_omega_terms_of_hybrid(model, form, &gas, distance, share, &own, &gradients, &lengths).0
             }
         })
     };

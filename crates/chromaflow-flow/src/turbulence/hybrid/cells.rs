@@ -1,14 +1,16 @@
 //! Lengths of the grid about the cells of structured grids.
 
-use super::{HybridForm, length_across_vorticity, turned_arm};
-use crate::config::{GridLength, Hybrid, TurbulenceConfig};
+use super::grid::arms_from_middle;
+use super::{length_across_vorticity, turned_arm};
+use crate::config::{GridLength, TurbulenceConfig};
+use crate::dual::topology::middle;
 use crate::grid::Block;
-use crate::march::FlowError;
 use crate::mesh::{dot, sub};
 use crate::real::Real;
 use crate::wall_distance::Nearest;
+use std::array::from_fn;
 
-/// Corners of a cell, those of the higher indices along an axis behind the others.
+/// Corners of a cell.
 const CORNERS: usize = 8;
 /// Numbers of a cell: [`HybridCells::numbers`].
 pub(crate) const LENGTHS: usize = 2;
@@ -24,56 +26,57 @@ pub(crate) struct HybridCells {
     pub numbers: Vec<f64>,
 }
 
-/// The hybrid of a set-up, if it has one.
-///
-/// # Errors
-/// [`FlowError::Hybrid`] for a model or a length that the hybrid is not made for.
-pub(crate) fn form_of(config: &TurbulenceConfig) -> Result<Option<HybridForm>, FlowError> {
-    let form = match config.hybrid {
-        Hybrid::None => return Ok(None),
-        Hybrid::Des => HybridForm::Des,
-        Hybrid::Ddes => HybridForm::Ddes,
-        Hybrid::Iddes => HybridForm::Iddes,
-    };
-    config.hybrid_problem().map_or(Ok(Some(form)), |problem| Err(FlowError::Hybrid { problem }))
+/// The corners of a cell of a block, those of the higher indices along an axis behind the others; along an axis along which nothing happens they lie in the middle, for the
+/// depth of the layer plays no part.
+pub(crate) fn corners_of(block: &Block, cell: [usize; 3], active: [bool; 3]) -> [[f64; 3]; CORNERS] {
+    let mut corners: [[f64; 3]; CORNERS] =
+        from_fn(|number| block.node(from_fn(|d| cell[d] + (number >> d & 1))));
+    for axis in (0..3).filter(|&axis| !active[axis]) {
+        for number in along(axis) {
+            let [low, high] = [corners[number], corners[number | 1 << axis]];
+            let both = from_fn(|c| 0.5 * (low[c] + high[c]));
+            (corners[number], corners[number | 1 << axis]) = (both, both);
+        }
+    }
+    corners
+}
+
+/// The corners at the lower end of an axis.
+fn along(axis: usize) -> impl Iterator<Item = usize> {
+    (0..CORNERS).filter(move |number| number >> axis & 1 == 0)
+}
+
+/// h_max and h_wn of a cell with these corners: its longest edge, and the most that it spans along the normal of the nearest wall, from the middle of one face to that of the
+/// opposite one (from corner to corner a leaning cell would span more than lies between neighbors).
+pub(crate) fn lengths_of(corners: &[[f64; 3]; CORNERS], active: [bool; 3], near: &Nearest) -> [f64; LENGTHS] {
+    let away = sub(middle(corners), near.place);
+    let size = dot(away, away).sqrt();
+    let (mut longest, mut height) = (0.0_f64, 0.0_f64);
+    for axis in (0..3).filter(|&axis| active[axis]) {
+        let mut span = [0.0; 3];
+        for number in along(axis) {
+            let edge = sub(corners[number | 1 << axis], corners[number]);
+            longest = longest.max(dot(edge, edge).sqrt());
+            (0..3).for_each(|d| span[d] += 0.25 * edge[d]);
+        }
+        height = height.max(if size > 0.0 { (dot(span, away) / size).abs() } else { 0.0 });
+    }
+    [longest, height]
 }
 
 impl HybridCells {
     /// Of a block on which something happens along `axes`; `near` is what is nearest to each of its cells.
     pub fn new(config: &TurbulenceConfig, block: &Block, axes: &[usize], near: &[Nearest]) -> Self {
-        let [ni, nj, _] = block.points;
-        let steps = [1, ni, ni * nj];
         let arms = config.grid_length == GridLength::AcrossVorticity;
+        let active = from_fn(|d| axes.contains(&d));
         let [ci, cj, ck] = block.cells();
-        let firsts =
-            (0..ck).flat_map(|k| (0..cj).flat_map(move |j| (0..ci).map(move |i| i + ni * (j + nj * k))));
+        let cells = (0..ck).flat_map(|k| (0..cj).flat_map(move |j| (0..ci).map(move |i| [i, j, k])));
         let mut numbers = Vec::new();
-        for (first, near) in firsts.zip(near) {
-            let place = |n: usize| first + (0..3).map(|d| (n >> d & 1) * steps[d]).sum::<usize>();
-            let mut corners: [[f64; 3]; CORNERS] = std::array::from_fn(|n| block.nodes[place(n)]);
-            for d in (0..3).filter(|d| !axes.contains(d)) {
-                // The middles of the depth.
-                for n in (0..CORNERS).filter(|n| n >> d & 1 == 0) {
-                    let [low, high] = [corners[n], corners[n | 1 << d]];
-                    let both = std::array::from_fn(|c| 0.5 * (low[c] + high[c]));
-                    (corners[n], corners[n | 1 << d]) = (both, both);
-                }
-            }
-            let mean = corners.iter().fold([0.0; 3], |m, x| [0, 1, 2].map(|d| m[d] + x[d] / CORNERS as f64));
-            let edge = |d: usize, n: usize| {
-                let way = sub(corners[n | 1 << d], corners[n & !(1 << d)]);
-                dot(way, way).sqrt()
-            };
-            let longest =
-                axes.iter().flat_map(|&d| (0..CORNERS).map(move |n| edge(d, n))).fold(0.0, f64::max);
-            // Away from the wall, in the plane of a planar grid.
-            let away = sub(mean, near.place);
-            let size = dot(away, away).sqrt();
-            let along = corners.map(|x| if size > 0.0 { dot(sub(x, mean), away) / size } else { 0.0 });
-            let (low, high) = along.into_iter().fold((0.0_f64, 0.0_f64), |(l, h), x| (l.min(x), h.max(x)));
-            numbers.extend([longest, high - low]);
+        for (cell, near) in cells.zip(near) {
+            let corners = corners_of(block, cell, active);
+            numbers.extend(lengths_of(&corners, active, near));
             if arms {
-                numbers.extend(corners.iter().flat_map(|x| sub(*x, mean)));
+                numbers.extend(arms_from_middle(&corners).as_flattened());
             }
         }
         Self { arms, numbers }

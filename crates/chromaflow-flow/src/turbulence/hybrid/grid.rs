@@ -113,7 +113,7 @@ impl HybridGrid {
 }
 
 /// From the mean of corners to each.
-fn arms_from_middle(corners: &[[f64; 3]; 8]) -> [[f64; 3]; 8] {
+pub(super) fn arms_from_middle(corners: &[[f64; 3]; 8]) -> [[f64; 3]; 8] {
     let mean = middle(corners);
     corners.map(|corner| sub(corner, mean))
 }

@@ -383,7 +383,7 @@ fn boxes_without_walls_take_the_lengths_of_the_grid() {
 /// Of the cells of a box: the longest edge, the height, and the length across the vorticity; of a plane whatever its depth is.
 #[test]
 fn cells_of_grids_have_lengths() {
-    use super::cells::{HybridCells, form_of, grid_lengths};
+    use super::cells::{HybridCells, grid_lengths};
     use crate::grid::generate::BoxGrid;
     use crate::wall_distance::Nearest;
     let config = TurbulenceConfig {
@@ -391,7 +391,7 @@ fn cells_of_grids_have_lengths() {
         grid_length: GridLength::AcrossVorticity,
         ..TurbulenceConfig::default()
     };
-    assert_eq!(form_of(&config).unwrap(), Some(HybridForm::Ddes));
+    assert_eq!(HybridForm::of(&config).unwrap(), Some(HybridForm::Ddes));
     let grid = BoxGrid { cells: [2, 3, 2], size: [0.6, 0.3, 2.0], wave: 0.0 }.grid();
     let near = |place| vec![Nearest { distance: 1.0, place, face: 0 }; 12];
     for (axes, longest, across) in [(&[0, 1, 2][..], 1.0, 1.09_f64.sqrt()), (&[0, 1], 0.3, 0.3)] {

@@ -424,52 +424,16 @@ pub fn k_omega_terms<T: Real>(
     turbulence: &[T; 2],
     gradients: &[[T; 3]; 5],
 ) -> [T; 10] {
-    let [_, _, _, of_k, of_omega] = *gradients;
-    let blend = k_omega_blending(model, gas, distance, turbulence, &[of_k, of_omega]);
-    terms_of_blend(model, gas, &blend, share, turbulence, gradients, T::c(1.0))
-}
-
-/// The same of a hybrid, whose lengths of the grid are `lengths`, with which the destruction of k is multiplied by [`sst_shortened`].
-#[inline(always)]
-pub fn k_omega_terms_of_hybrid<T: Real>(
-    model: KOmega<T>,
-    form: HybridForm,
-    gas: &[T; 2],
-    distance: T,
-    share: T,
-    turbulence: &[T; 2],
-    gradients: &[[T; 3]; 5],
-    lengths: &[T; 3],
-) -> [T; 10] {
-    let [u, v, s, of_k, of_omega] = *gradients;
-    let blend = k_omega_blending(model, gas, distance, turbulence, &[of_k, of_omega]);
-    let velocity = [u, v, s];
-    let rates = deformation(&velocity);
-    let eddy = gas[0] * turbulence[0] / k_omega_rate(model, blend[1], turbulence[1], &rates)[0];
-    let hybrid = sst_shortened(form, blend[0], gas, eddy, distance, turbulence, lengths, &velocity);
-    terms_of_blend(model, gas, &blend, share, turbulence, gradients, hybrid[0])
-}
-
-#[inline(always)]
-fn terms_of_blend<T: Real>(
-    model: KOmega<T>,
-    gas: &[T; 2],
-    blend: &[T; 2],
-    share: T,
-    turbulence: &[T; 2],
-    gradients: &[[T; 3]; 5],
-    shortened: T,
-) -> [T; 10] {
     let [u, v, s, of_k, of_omega] = *gradients;
     let slopes = [of_k, of_omega];
-    let [f1, f2] = *blend;
+    let [f1, f2] = k_omega_blending(model, gas, distance, turbulence, &slopes);
     let velocity = [u, v, s];
     let rates = deformation(&velocity);
     let rate = k_omega_rate(model, f2, turbulence[1], &rates);
     let diffusing = k_omega_diffusing(model, f1, rate[0], gas, turbulence);
     let rates = producing(&rates, share);
     let [k, omega, k_by_k, k_by_omega, omega_by] =
-        k_omega_sources(model, f1, &rate, gas[0], turbulence, &rates, &slopes, shortened);
+        k_omega_sources(model, f1, &rate, gas[0], turbulence, &rates, &slopes, T::c(1.0));
     let eddy = gas[0] * turbulence[0] / rate[0];
     let by_k = gas[0] / rate[0];
     let by_omega = T::c(-1.0) * eddy / rate[0] * rate[1];
@@ -493,6 +457,25 @@ pub fn k_omega_shortened<T: Real>(terms: &[T; 10], density: T, turbulence: &[T; 
     out[5] -= more * turbulence[1];
     out[6] -= more * turbulence[0];
     out
+}
+
+/// [`k_omega_terms`] of a hybrid, whose lengths of the grid are `lengths`, and what [`sst_shortened`] has of it.
+#[inline(always)]
+pub fn k_omega_terms_of_hybrid<T: Real>(
+    model: KOmega<T>,
+    form: HybridForm,
+    gas: &[T; 2],
+    distance: T,
+    share: T,
+    turbulence: &[T; 2],
+    gradients: &[[T; 3]; 5],
+    lengths: &[T; 3],
+) -> ([T; 10], [T; 2]) {
+    let terms = k_omega_terms(model, gas, distance, share, turbulence, gradients);
+    let [u, v, s, of_k, of_omega] = *gradients;
+    let [f1, _] = k_omega_blending(model, gas, distance, turbulence, &[of_k, of_omega]);
+    let hybrid = sst_shortened(form, f1, gas, terms[0], distance, turbulence, lengths, &[u, v, s]);
+    (k_omega_shortened(&terms, gas[0], turbulence, hybrid[0]), hybrid)
 }
 
 /// The derivatives of what k's and omega's sources take, `[residual][unknown]`, where they add to the diagonal or leave the matrix triangular; `by` those of the

@@ -120,13 +120,11 @@ find_terms(FindTerms) {
 #else
     const pointwise::Array<double, 2> gas = {1.0, fluid->viscosity},
                                       turbulence = {q[(u64)FLOW * cells + at], q[(u64)(FLOW + 1) * cells + at]};
-    auto found = pointwise::k_omega_terms(model_of(fluid), gas, away, share, turbulence, gradients);
 #if HYBRID
-    const pointwise::Array<Vec3, 2> slopes_here = {gradients[3], gradients[4]};
-    const auto blend = pointwise::k_omega_blending(model_of(fluid), gas, away, turbulence, slopes_here);
-    const auto shortened =
-        pointwise::sst_shortened(form, blend[0], gas, found[0], away, turbulence, grid, gradient);
-    found = pointwise::k_omega_shortened(found, gas[0], turbulence, shortened[0]);
+    const auto found = pointwise::k_omega_terms_of_hybrid(model_of(fluid), form, gas, away, share, turbulence,
+                                                          gradients, grid)._0;
+#else
+    const auto found = pointwise::k_omega_terms(model_of(fluid), gas, away, share, turbulence, gradients);
 #endif
     coefficients[at] = found[0];
 #pragma unroll

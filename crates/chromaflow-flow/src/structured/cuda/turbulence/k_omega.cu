@@ -111,7 +111,7 @@ __device__ __forceinline__ Terms<T> terms_of(const Numbers<T>& numbers, const St
     const Vec3 found = of_grid.at(velocity);
     const pointwise::Array<T, 3> lengths = {T(found[0]), T(found[1]), T(found[2])};
     return pointwise::k_omega_terms_of_hybrid(model_of<T>(*f.model), HYBRID_FORM, gas, T(distance), T(share),
-                                              turbulence, gradients, lengths);
+                                              turbulence, gradients, lengths)._0;
 #else
     return pointwise::k_omega_terms(model_of<T>(*f.model), gas, T(distance), T(share), turbulence, gradients);
 #endif
