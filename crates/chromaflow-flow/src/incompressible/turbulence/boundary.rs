@@ -6,8 +6,8 @@ use super::faces::transposed;
 use super::{BY, DIFFUSING, Turbulence};
 use crate::equations::artificial_compressibility::GhostKind;
 use crate::turbulence::cells::Model;
-use crate::turbulence::k_omega::{k_omega_law, k_omega_wall};
-use crate::turbulence::spalart_allmaras::sa_diffusivity;
+use crate::turbulence::k_omega::{k_omega_law_of_cells, k_omega_wall};
+use crate::turbulence::spalart_allmaras::{sa_diffusivity, sa_diffusivity_to_wall};
 
 /// What a patch is to a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +36,10 @@ impl Turbulence {
     /// The wall's value of an unknown at a face.
     fn at_wall(&self, patch: &Patch, face: &Face, v: usize) -> f64 {
         let distance = self.blocks[patch.block].distance[face.cell];
-        match (self.model.model, self.units(patch, face)) {
-            (Model::KOmega(model), Some(units)) => {
-                k_omega_law(model, self.blended, units, self.nu, distance)[v]
+        let law = self.model.walls.zip(self.units(patch, face));
+        match (self.model.model, law) {
+            (Model::KOmega(model), Some((walls, units))) => {
+                k_omega_law_of_cells(model, walls.blended, units, self.nu, distance)[v]
             }
             (Model::KOmega(model), None) if v == 1 => k_omega_wall(model, self.nu, distance),
             _ => 0.0,
@@ -57,12 +58,12 @@ impl Turbulence {
 
     /// What an unknown's difference to the wall diffuses, half a cell away; in the matrix.
     fn to_wall(&self, patch: &Patch, face: &Face, v: usize, own: f64) -> [f64; 2] {
-        let with_law = self.law.is_some();
+        let with_law = self.model.walls.is_some();
         let gammas = match self.model.model {
             Model::SpalartAllmaras(sa) => {
                 let of = |nut: f64| sa_diffusivity(sa, &[1.0, 1.0], &[nut, -nut]);
-                // Linear in nut; next to a law, where nut is large, not cut at zero, so that all of |grad nut|^2 is there.
-                let whole = of(0.0) + (of(1.0) - of(0.0)) * own;
+                // Next to a law, where nut is large, not cut at zero, so that all of |grad nut|^2 is there.
+                let whole = sa_diffusivity_to_wall(sa, 1.0, own);
                 [if with_law && own > 0.0 { whole } else { of(own) }, of(own)]
             }
             Model::KOmega(_) if with_law => {

@@ -1,11 +1,12 @@
 //! Laws of the wall: friction, k and omega at walls, the shear next to them, by the velocity of the first cell.
 //!
 //! The friction of a face is u_tau^2 times its area along the velocity beside the wall, that of a viscosity nu y+ / u+ over half a cell: what it has over nu is kept as the eddy
-//! viscosity of the cell beyond the face, with y+ beside it. The matrix holds it fixed. Scalars that are given at the wall take Kader's T+, [`law_heat`]. k and omega at the wall are [`k_omega_law`], and diffuse
+//! viscosity of the cell beyond the face, with y+ beside it. The matrix holds it fixed. Scalars that are given at the wall take Kader's T+, [`law_heat`]. k and omega at the wall are [`k_omega_law_of_cells`](crate::turbulence::k_omega::k_omega_law_of_cells), and diffuse
 //! there by what they diffuse by in the cell; nut is zero at the wall. The velocity's gradient in the cell, which sources see, has the law's shear across the wall.
 
 use super::super::space::{Face, Patch, Space};
 use super::{DIFFUSING, Turbulence};
+use crate::turbulence::cells::WallFunctions;
 use crate::wall_law::{law_heat, law_units};
 
 /// Where y+ is kept beyond walls.
@@ -16,7 +17,9 @@ pub(in super::super) const SHEAR: usize = 6;
 impl Turbulence {
     /// Finds what laws of the wall give with the present velocities.
     pub fn find_laws(&mut self, space: &Space, fields: &[Vec<f64>]) {
-        let (Some(law), nu, n) = (self.law, self.nu, self.first) else { return };
+        let (Some(WallFunctions { law, .. }), nu, n) = (self.model.walls, self.nu, self.first) else {
+            return;
+        };
         for patch in space.patches.iter().filter(|patch| patch.wall) {
             let (eddies, field) = (&mut self.blocks[patch.block], &fields[patch.block]);
             let len = space.blocks[patch.block].cells.len();
@@ -48,7 +51,7 @@ impl Turbulence {
     /// y+ of the first cell's center at a wall with a law.
     pub(super) fn units(&self, patch: &Patch, face: &Face) -> Option<f64> {
         let eddies = &self.blocks[patch.block];
-        (patch.wall && self.law.is_some()).then(|| eddies.coefficient(UNITS)[face.ghost])
+        (patch.wall && self.model.walls.is_some()).then(|| eddies.coefficient(UNITS)[face.ghost])
     }
 
     /// What a scalar diffuses by at a face of the boundary, `own` its diffusivity.

@@ -53,7 +53,6 @@ use crate::turbulence::cells::{GridTurbulence, Model, TERMS};
 use crate::turbulence::hybrid::HybridForm;
 use crate::turbulence::hybrid::cells::HybridCells;
 use crate::turbulence::k_omega::{k_omega_slope, k_resolving};
-use crate::wall_law::WallLaw;
 
 /// Coefficients with ghosts: eddy viscosity; what k and omega diffuse by; the derivatives of the first by the model's unknowns.
 const COEFFICIENTS: usize = 5;
@@ -97,9 +96,6 @@ pub(super) struct Turbulence {
     /// Numbers of cells as [`k_omega_terms`](crate::turbulence::k_omega::k_omega_terms) has them, `[rows, TERMS]`; of nut the source, its derivative, the eddy viscosity and the
     /// derivative of that are in the places of k's.
     terms: Vec<f64>,
-    /// The law at walls, where one stands for the layer next to them, and whether omega goes from that of the viscous to that of the logarithmic layer.
-    pub law: Option<WallLaw>,
-    pub blended: bool,
     /// Which hybrid it is, if it is one.
     pub form: Option<HybridForm>,
     /// Of hybrids, the length over that of RANS and the share of large eddy simulation, `[rows, 2]`.
@@ -113,7 +109,7 @@ pub(super) fn unknowns(flow: usize, turbulence: Option<&Turbulence>) -> usize {
 
 /// The eddy viscosity at a face of the boundary: at walls that which gives a law's friction, none without a law or without a model.
 pub(super) fn at_boundary(turbulence: Option<&Turbulence>, patch: &Patch, face: &Face) -> f64 {
-    let Some(turbulence) = turbulence.filter(|t| !patch.wall || t.law.is_some()) else { return 0.0 };
+    let Some(turbulence) = turbulence.filter(|t| !patch.wall || t.model.walls.is_some()) else { return 0.0 };
     turbulence.blocks[patch.block].coefficients[if patch.wall { face.ghost } else { face.cell }]
 }
 

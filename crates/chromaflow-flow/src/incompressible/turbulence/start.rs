@@ -4,7 +4,7 @@ use super::super::config::{Boundary, Config};
 use super::super::space::{Block, Space};
 use super::laws::SHEAR;
 use super::{COEFFICIENTS, Eddies, Turbulence};
-use crate::config::{Quadratic, Rotation, Time, TurbulenceConfig, WallTreatment};
+use crate::config::{Quadratic, Rotation, Time, TurbulenceConfig};
 use crate::grid::Grid;
 use crate::march::FlowError;
 use crate::mesh::Marker;
@@ -14,7 +14,6 @@ use crate::turbulence::hybrid::cells::HybridCells;
 use crate::turbulence::k_omega::StartLayer;
 use crate::turbulence::{plate_thickness, production};
 use crate::wall_distance::NearWalls;
-use crate::wall_law::WallLaw;
 use crate::wall_layer::turbulent_share;
 use chromaflow_device::Team;
 
@@ -76,10 +75,6 @@ impl Turbulence {
         };
         let velocities = mesh.markers.iter().flat_map(of_marker).collect();
         let form = HybridForm::of(turbulence)?;
-        let of_model =
-            if turbulence.model.is_spalart_allmaras() { WallLaw::SpalartAllmaras } else { WallLaw::Spalding };
-        let law = (turbulence.walls != WallTreatment::Resolved).then_some(of_model);
-        let blended = turbulence.walls == WallTreatment::Automatic;
         let eddies = |(number, block): (usize, &Block)| {
             let len = block.cells.len();
             let of_cells = |values: &dyn Fn(usize) -> f64| {
@@ -90,7 +85,7 @@ impl Turbulence {
             Eddies {
                 coefficients: vec![0.0; COEFFICIENTS * len],
                 distance: of_cells(&|row| near.nearest[row].distance),
-                shear: vec![0.0; if law.is_some() { SHEAR * len } else { 0 }],
+                shear: vec![0.0; if model.walls.is_some() { SHEAR * len } else { 0 }],
                 grid: form.map(|_| {
                     let (own, near) = (space.part.number(number), &near.nearest[block.rows()]);
                     let mut cells = HybridCells::new(turbulence, &grid.blocks[own], &space.axes, near);
@@ -105,10 +100,7 @@ impl Turbulence {
         let blocks = space.blocks.iter().enumerate().map(eddies).collect();
         let hybrid = vec![0.0; if form.is_some() { 2 * space.rows } else { 0 }];
         let (first, terms) = (config.fluid.unknowns(), vec![0.0; TERMS * space.rows]);
-        Ok(Some((
-            Self { model, first, nu, blocks, terms, law, blended, form, hybrid },
-            Walls { near, velocities },
-        )))
+        Ok(Some((Self { model, first, nu, blocks, terms, form, hybrid }, Walls { near, velocities })))
     }
 
     /// Gives the cells, which have a state of the flow, the model's unknowns at the beginning, and steady flow a layer along walls at which it is slowed down.

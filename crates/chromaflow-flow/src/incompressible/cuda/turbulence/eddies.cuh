@@ -196,7 +196,8 @@ __device__ __forceinline__ double at_wall(const Turbulence& turbulence, const Fa
     const Fluid* fluid = turbulence.fluid;
 #if LAWS
     const auto both =
-        pointwise::k_omega_law(model_of(fluid), LAWS == 2, units_at(turbulence, face), fluid->viscosity, height);
+        pointwise::k_omega_law_of_cells(model_of(fluid), LAWS == 2, units_at(turbulence, face), fluid->viscosity,
+                                        height);
     return v == 0 ? both[0] : both[1];
 #else
     if (v == 1) return pointwise::k_omega_wall(model_of(fluid), fluid->viscosity, height);
@@ -226,9 +227,7 @@ __device__ __forceinline__ Vec3 through_boundary(const Turbulence& turbulence, u
     double gamma = held;
 #if LAWS
     // Not cut at zero: as `to_wall` in boundary.rs.
-    const pointwise::Array<double, 2> none = {0.0, 0.0}, one = {1.0, -1.0};
-    const double still = pointwise::sa_diffusivity(model_of(fluid), ones, none);
-    if (own > 0) gamma = still + (pointwise::sa_diffusivity(model_of(fluid), ones, one) - still) * own;
+    if (own > 0) gamma = pointwise::sa_diffusivity_to_wall(model_of(fluid), 1.0, own);
 #endif
 #elif LAWS
     const double held = turbulence.coefficients[(u64)(DIFFUSING + v) * turbulence.cells + face.cell], gamma = held;

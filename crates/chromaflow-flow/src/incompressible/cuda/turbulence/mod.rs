@@ -41,7 +41,7 @@ impl Constants {
         let model = &turbulence.model;
         let variant = if let Model::KOmega(of) = model.model { of.variant as i32 } else { 0 };
         let hybrid = turbulence.form.map_or(0, |form| 1 + form as i32);
-        let laws = if turbulence.law.is_some() { 1 + i32::from(turbulence.blended) } else { 0 };
+        let laws = model.walls.map_or(0, |walls| 1 + i32::from(walls.blended));
         Self { unknowns: model.unknowns(), variant, hybrid, laws }
     }
 
@@ -111,7 +111,7 @@ impl EddiesCuda {
         };
         Ok(Self {
             kernels: OfEddies::of(module)?,
-            laws: match turbulence.law {
+            laws: match turbulence.model.walls {
                 None => None,
                 Some(_) => Some((OfLaws::of(module)?, DeviceBuffer::zeroed(stream, SHEAR * space.rows)?)),
             },
