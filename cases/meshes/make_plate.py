@@ -3,6 +3,9 @@
 by 1.118 from the height that has the given y+ at x = 0.97 with its Reynolds number, 5 million, and friction, 0.0027.
 
     make_plate.py DATA/mesh2d/flatplate_turb_069x049.su2.xz 60 plate_y60.su2
+
+A name that ends in .p3dfmt makes a structured grid of one layer of cells and its neutral map file; there the given y+ is that of the first centers, half a cell
+from the wall.
 """
 
 import lzma
@@ -25,12 +28,33 @@ def heights(first):
     return [first * (growth**k - 1) / (growth - 1) for k in range(count)] + [HEIGHT]
 
 
-def main(grid, units, output):
+def places(grid):
+    """Along the plate, of a mesh file."""
     lines = lzma.open(grid, "rt").read().split("\n")
     start = next(i for i, line in enumerate(lines) if line.startswith("NPOIN"))
     nodes = int(lines[start].split("=")[1].split()[0])
-    xs = sorted({round(float(line.split()[0]), 12) for line in lines[start + 1 : start + 1 + nodes]})
-    ys = heights(float(units) / (FRICTION_VELOCITY * REYNOLDS))
+    return sorted({round(float(line.split()[0]), 12) for line in lines[start + 1 : start + 1 + nodes]})
+
+
+def write_grid(xs, ys, output):
+    ni, nj, edge = len(xs), len(ys), sum(x < 0 for x in xs) + 1
+    with open(output, "w") as out:
+        out.write(f"1\n{ni} {nj} 2\n")
+        for values in ([x for _ in ys for x in xs] * 2, [y for y in ys for _ in xs] * 2):
+            out.writelines(f"{value:.16g}\n" for value in values)
+        out.writelines("0\n" * (ni * nj) + "1\n" * (ni * nj))
+    with open(output.replace(".p3dfmt", ".nmf"), "w") as out:
+        out.write(f"# The plate of make_plate.py\n1\n1 {ni} {nj} 2\n")
+        out.write(f"symmetry_z 1 1 1 {ni} 1 {nj}\nsymmetry_z 1 2 1 {ni} 1 {nj}\n")
+        out.write(f"inlet 1 3 1 {nj} 1 2\noutlet 1 4 1 {nj} 1 2\n")
+        out.write(f"symmetry 1 5 1 2 1 {edge}\nwall 1 5 1 2 {edge} {ni}\nfarfield 1 6 1 2 1 {ni}\n")
+
+
+def main(grid, units, output):
+    xs, first = places(grid), float(units) / (FRICTION_VELOCITY * REYNOLDS)
+    if output.endswith(".p3dfmt"):
+        return write_grid(xs, heights(2 * first), output)
+    ys = heights(first)
     wide = len(xs)
     markers = {"wall": [], "symmetry": [], "inlet": [], "outlet": [], "farfield": []}
     for i in range(wide - 1):

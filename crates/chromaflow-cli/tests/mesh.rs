@@ -156,19 +156,24 @@ fn defects_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let whole = cube(2);
-    // A boundary face less, and another node that no element has.
+    // A boundary face less, and an element twice; another node that no element has is dropped, and told.
+    let (head, elements) = whole.split_once("NELEM= 8\n").unwrap();
+    let twice = format!("{head}NELEM= 9\n{}\n{elements}", elements.lines().next().unwrap());
     let nodes = whole.replace("NPOIN= 27", "NPOIN= 28").replace("NMARK= 3", "7 7 7 27\nNMARK= 3");
     let (before, after) = whole.split_once("MARKER_ELEMS= 8\n").unwrap();
     let (_, after) = after.split_once('\n').unwrap();
     let faces = format!("{before}MARKER_ELEMS= 7\n{after}");
-    for (name, text, part) in [("unused", nodes, "node"), ("open", faces, "face")] {
+    for (name, text, part) in [("twice", twice, "has the same nodes"), ("open", faces, "face")] {
         let file = format!("{name}.su2");
         std::fs::write(folder.join(&file), text).unwrap();
         let (status, _, message) = chromaflow(folder, &["-q", "mesh", "check", &file]);
         assert_eq!(status, 2, "{name}: {message}");
         assert!(message.contains(&file) && message.contains(part), "{message}");
     }
-    let (status, _, message) = chromaflow(folder, &["mesh", "convert", "unused.su2", "x.xyz"]);
+    std::fs::write(folder.join("unused.su2"), nodes).unwrap();
+    let (status, said, message) = chromaflow(folder, &["mesh", "check", "unused.su2"]);
+    assert!(status == 0 && (said + &message).contains("no element"), "{message}");
+    let (status, _, message) = chromaflow(folder, &["mesh", "convert", "twice.su2", "x.xyz"]);
     assert_eq!(status, 2, "{message}");
     assert!(!folder.join("x.xyz").exists());
     let (status, _, message) = chromaflow(folder, &["mesh", "info", "none.su2"]);

@@ -1,4 +1,4 @@
-// Rows whose equations are replaced in part or whole, and what laws of the wall take of the nodes off them. Twin: mod.rs.
+// Rows whose equations are replaced in part or whole, and what laws of the wall take of nodes off them. Twin: mod.rs.
 //
 // Constants: STORED 8 or 4 bytes of an off-diagonal value; CHUNK 0: blocks in the order of the pattern, else in that of
 // the sweeps, with chunks of so many rows.

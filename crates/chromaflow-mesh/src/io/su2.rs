@@ -50,9 +50,7 @@ fn by_slices(path: &Path, parts: usize) -> Option<Raw> {
     let seen: Result<Vec<_>, _> =
         par::each_part(parts, |part| survey(path, part, parts)).into_iter().collect();
     let (sections, dimension) = Sections::laid_out(path, &seen.ok()?.concat())?;
-    let names = sections.markers();
-    let twice = names.iter().enumerate().any(|(k, name)| names[..k].contains(name));
-    if dimension != 3 || sections.left_out || twice {
+    if dimension != 3 || sections.left_out || sections.repeats() {
         return None;
     }
     let read = par::each_part(parts, |part| {

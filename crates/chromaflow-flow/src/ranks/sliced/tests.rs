@@ -255,8 +255,6 @@ fn broken_files_are_the_same_error_on_all_ranks() {
         std::fs::write(&path, &bytes[..bytes.len() * share / 100]).unwrap();
         path
     };
-    let mut alike = mesh.clone();
-    alike.markers[1].name = alike.markers[0].name.clone();
     for path in [
         edited("cut", &|bytes| bytes.truncate(elements + 50)),
         edited("head", &put(4, -5)),
@@ -272,7 +270,6 @@ fn broken_files_are_the_same_error_on_all_ranks() {
         written("open.su2", &open),
         written("doubled.su2", &doubled),
         written("flat.meshb", &flat),
-        written("alike.su2", &alike),
         changed("type.su2", "\n10 ", "\n11 "),
         changed("word.su2", "\n12 ", "\n12 one "),
         changed("beyond.su2", "\n12 ", "\n12 99991 "),
@@ -314,7 +311,12 @@ fn what_cannot_be_sliced_is_refused_with_a_remedy() {
     let mesh = mixed_cube(2, 0.0);
     let (_dir, path, _) = stored(&mesh, "mesh.msh");
     let (_second, packed, _) = stored(&mesh, "mesh.lb8.ugrid.gz");
-    for (path, what) in [(path, "in the format Gmsh"), (packed, "a compressed mesh")] {
+    let mut alike = mesh.clone();
+    alike.markers[1].name = alike.markers[0].name.clone();
+    let (_fourth, alike, _) = stored(&alike, "alike.su2");
+    for (path, what) in
+        [(path, "in the format Gmsh"), (packed, "a compressed mesh"), (alike, "two markers of one name")]
+    {
         let said = parts(&path, 2, Numbering::default()).unwrap_err().to_string();
         assert!(said.contains(what) && said.contains("read it whole"), "{said}");
     }

@@ -35,8 +35,8 @@ template <class T> __device__ __forceinline__ pointwise::Transport<T> transport_
     const auto t = setup.transport();
     return {T(t.scale), T(t.prandtl), t.law, T(t.sutherland)};
 }
-// Whether a law of the wall holds at a face or in a column of ghosts, in kernels of walls with laws (LAWS). Twin: `laws`
-// in setup.rs.
+// Whether a law of the wall holds at a face or in a column of ghosts, in kernels of walls with laws (LAWS). Twin:
+// `laws` in setup.rs.
 #ifndef LAWS
 #define LAWS 0
 #endif

@@ -194,11 +194,14 @@ impl Sections {
     /// From what the readers of all ranges have seen.
     ///
     /// # Errors
-    /// [`MeshError`] of the whole reader; [`MeshError::Unsupported`] for a two-dimensional mesh.
+    /// [`MeshError`] of the whole reader; [`MeshError::Unsupported`] for a two-dimensional mesh and for two markers of one name.
     pub(crate) fn of(path: &Path, surveys: &[Vec<u8>]) -> Result<Self, MeshError> {
         let runs: Vec<Run> = surveys.iter().flat_map(|bytes| unpack(bytes)).collect();
         match Self::laid_out(path, &runs) {
             Some((_, 2)) => Err(super::whole(path, "a two-dimensional mesh cannot")),
+            Some((sections, _)) if sections.repeats() => {
+                Err(super::whole(path, "a mesh with two markers of one name cannot"))
+            }
             Some((sections, _)) => Ok(sections),
             None => Err(error_of(path)),
         }
@@ -299,6 +302,12 @@ impl Sections {
             take(Thing::Face(piece.marker, &nodes[..corners]), line);
             Ok(())
         })
+    }
+
+    /// Whether two markers have one name.
+    pub(crate) fn repeats(&self) -> bool {
+        let names = &self.markers;
+        names.iter().enumerate().any(|(k, name)| names[..k].contains(name))
     }
 
     /// Markers, by number.

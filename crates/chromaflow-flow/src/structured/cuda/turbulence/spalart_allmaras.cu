@@ -154,7 +154,7 @@ find_relation(FindRelation) {
 }
 
 // What leaves each cell less what its source brings, with the change in time in unsteady runs, and what the matrix
-// takes of source and change. 
+// takes of source and change.
 extern "C" __global__ void __launch_bounds__(CHUNK)
 residual(SaResidual) {
     const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
