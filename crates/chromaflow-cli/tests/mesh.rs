@@ -157,8 +157,10 @@ fn defects_are_named() {
     let folder = folder.path();
     let whole = cube(2);
     // A boundary face less, and an element twice; another node that no element has is dropped, and told.
-    let (head, elements) = whole.split_once("NELEM= 8\n").unwrap();
-    let twice = format!("{head}NELEM= 9\n{}\n{elements}", elements.lines().next().unwrap());
+    let (head, count_on) = whole.split_once("NELEM= ").unwrap();
+    let (count, elements) = count_on.split_once('\n').unwrap();
+    let (more, first) = (count.parse::<usize>().unwrap() + 1, elements.lines().next().unwrap());
+    let twice = format!("{head}NELEM= {more}\n{first}\n{elements}");
     let nodes = whole.replace("NPOIN= 27", "NPOIN= 28").replace("NMARK= 3", "7 7 7 27\nNMARK= 3");
     let (before, after) = whole.split_once("MARKER_ELEMS= 8\n").unwrap();
     let (_, after) = after.split_once('\n').unwrap();
