@@ -152,7 +152,8 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     match &args.command {
         Command::Info { input } if is_plot3d(&input.mesh) => structured::info(input, ctx),
         Command::Info { input } => {
-            let loaded = input.sound()?;
+            let mut loaded = input.sound()?;
+            loaded.notes = notes_of(&loaded);
             let info = mesh::info(&loaded.mesh);
             if ctx.verbose() {
                 print_info(&loaded, &info);
@@ -215,6 +216,27 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
 /// Parts of a mesh that are named.
 const PARTS: usize = 4;
 
+/// Notes of a file, and whether its mesh without errors is in parts, which only those ask who look at it.
+fn notes_of(loaded: &Loaded) -> Vec<String> {
+    let mut notes = loaded.notes.clone();
+    if loaded.report.errors() > 0 {
+        return notes;
+    }
+    let parts = loaded.mesh.parts();
+    if parts.len() > 1 {
+        let of =
+            |(count, [x, y, z]): &(usize, [f64; 3])| format!("{count} elements about {x:.4} {y:.4} {z:.4}");
+        let all: Vec<String> = parts.iter().take(PARTS).map(of).collect();
+        let more = if parts.len() > PARTS { " and others" } else { "" };
+        notes.push(format!(
+            "the mesh is in {} parts that share no node, between which nothing flows: {}{more}",
+            parts.len(),
+            all.join(", ")
+        ));
+    }
+    notes
+}
+
 impl Input {
     fn load(&self) -> Result<Loaded, MeshError> {
         let options = ReadOptions {
@@ -226,21 +248,7 @@ impl Input {
             allow_tangled: self.allow_tangled,
             threads: 0,
         };
-        let mut loaded = mesh::load(&self.mesh, &options)?;
-        let parts = loaded.mesh.parts();
-        if loaded.report.errors() == 0 && parts.len() > 1 {
-            let of = |(count, [x, y, z]): &(usize, [f64; 3])| {
-                format!("{count} elements about {x:.4} {y:.4} {z:.4}")
-            };
-            let all: Vec<String> = parts.iter().take(PARTS).map(of).collect();
-            let more = if parts.len() > PARTS { " and others" } else { "" };
-            loaded.notes.push(format!(
-                "the mesh is in {} parts that share no node, between which nothing flows: {}{more}",
-                parts.len(),
-                all.join(", ")
-            ));
-        }
-        Ok(loaded)
+        mesh::load(&self.mesh, &options)
     }
 
     /// A mesh without errors; a structured grid becomes one.
@@ -279,7 +287,8 @@ fn check(input: &Input, ctx: &Context) -> CliResult {
                 merge(&loaded.mesh, &pairs)
                     .map_err(|e| CliError::input(format!("{}: {e}", input.mesh.display())))?;
             }
-            (loaded.report, loaded.notes, pairs)
+            let notes = notes_of(&loaded);
+            (loaded.report, notes, pairs)
         }
         Err(MeshError::Broken { report, .. }) => (*report, Vec::new(), Vec::new()),
         Err(e) => return Err(cli(e)),

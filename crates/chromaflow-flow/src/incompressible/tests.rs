@@ -4,9 +4,9 @@ mod over_ranks;
 mod turbulence;
 
 use super::*;
-use crate::config::Time;
+use crate::config::{Cfl, Time};
 use crate::grid::Grid;
-use crate::grid::generate::BoxGrid;
+use crate::grid::generate::{BoxGrid, FlatPlate};
 use chromaflow_device::Team;
 use std::sync::Arc;
 
@@ -14,6 +14,24 @@ fn close(a: &[f64], b: &[f64], tolerance: f64) {
     for (i, (a, b)) in a.iter().zip(b).enumerate() {
         assert!((a - b).abs() <= tolerance, "{i}: {a} and {b}");
     }
+}
+
+/// The layer along a plate, on a planar grid of two blocks.
+pub(super) fn plate_of(time: Time) -> (Grid, Config) {
+    let grid = FlatPlate { cells: [6, 12, 24], height: 0.4, growth: 1.3 }.grid().split(0, 0, 11).unwrap();
+    let mut config = Config { time, initial: vec![0.0, 1.0], ..Config::default() };
+    config.fluid.viscosity = 1e-6;
+    config.boundaries = [
+        ("inlet", Boundary::Inflow(Given::Same(vec![1.0, 0.0, 0.0]))),
+        ("outlet", Boundary::Outflow { pressure: 0.0 }),
+        ("symmetry", Boundary::Symmetry),
+        ("wall", Boundary::WALL),
+        ("top", Boundary::Farfield(vec![0.0, 1.0, 0.0, 0.0])),
+    ]
+    .map(|(name, boundary)| (name.to_owned(), boundary))
+    .into();
+    config.implicit.cfl = Cfl { start: 5.0, max: 1e4, ..config.implicit.cfl };
+    (grid, config)
 }
 
 /// A wavy box of two blocks with all kinds of boundaries that a uniform flow along `velocity` passes.

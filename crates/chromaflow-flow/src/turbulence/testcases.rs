@@ -1,7 +1,15 @@
 //! Flows that models of turbulence are tested in.
 
-use crate::config::{Boundary, Equations, FlowConfig, TurbulenceConfig};
+use crate::config::{Boundary, Equations, FlowConfig, GridLength, Hybrid, TurbulenceConfig, TurbulenceModel};
 use chromaflow::Policy;
+
+/// Hybrids of each kind, on either model.
+pub const HYBRIDS: [(TurbulenceModel, Hybrid, GridLength); 4] = [
+    (TurbulenceModel::SaNeg, Hybrid::Ddes, GridLength::AcrossVorticity),
+    (TurbulenceModel::SaNoFt2, Hybrid::Iddes, GridLength::MaxEdge),
+    (TurbulenceModel::Sst, Hybrid::Iddes, GridLength::MaxEdge),
+    (TurbulenceModel::SstVorticity, Hybrid::Des, GridLength::MaxEdge),
+];
 
 /// A flow along the wall at the bottom of a cube.
 pub fn along_a_wall(turbulence: TurbulenceConfig) -> FlowConfig {

@@ -1,8 +1,9 @@
 use super::super::config::Flux;
+use super::super::tests::plate_of;
 use super::super::{Boundary, Config, Given, Scalar, Solver, WallScalar};
-use crate::config::{Cfl, Steady, Time, Unsteady};
+use crate::config::{Steady, Time, Unsteady};
 use crate::grid::Grid;
-use crate::grid::generate::{BoxGrid, ChannelCylinder, FlatPlate};
+use crate::grid::generate::{BoxGrid, ChannelCylinder};
 use crate::testgpu::{close, close_step, gpu, restarts_go_on};
 use chromaflow::Outcome;
 use chromaflow::Storage;
@@ -73,23 +74,9 @@ fn channel() -> (Grid, Config) {
     (ChannelCylinder { cells: [32, 12, 20], growth: 1.1 }.grid(), config)
 }
 
-/// The layer along a plate, on a planar grid.
+/// [`plate_of`] in steady flow.
 pub(super) fn plate() -> (Grid, Config) {
-    let grid = FlatPlate { cells: [6, 12, 24], height: 0.4, growth: 1.3 }.grid().split(0, 0, 11).unwrap();
-    let mut config = Config { initial: vec![0.0, 1.0], ..Config::default() };
-    config.fluid.viscosity = 1e-6;
-    config.boundaries = [
-        ("inlet", Boundary::Inflow(Given::Same(vec![1.0, 0.0, 0.0]))),
-        ("outlet", Boundary::Outflow { pressure: 0.0 }),
-        ("symmetry", Boundary::Symmetry),
-        ("wall", Boundary::WALL),
-        ("top", Boundary::Farfield(vec![0.0, 1.0, 0.0, 0.0])),
-    ]
-    .map(|(name, boundary)| (name.to_owned(), boundary))
-    .into();
-    config.implicit.cfl = Cfl { start: 5.0, max: 1e4, ..config.implicit.cfl };
-    config.time = Time::Steady(Steady { iterations: 12, orders: 12.0 });
-    (grid, config)
+    plate_of(Time::Steady(Steady { iterations: 12, orders: 12.0 }))
 }
 
 /// A box that is periodic along two axes, with a single cell along one of them.

@@ -4,7 +4,7 @@ use super::*;
 use crate::config::{
     Cfl, Hybrid, Quadratic, Steady, TurbulenceConfig, TurbulenceModel, Unsteady, WallTreatment,
 };
-use crate::grid::generate::{FlatPlate, HalfChannel};
+use crate::grid::generate::HalfChannel;
 use crate::grid::{Plot3dOptions, read};
 use crate::turbulence::k_omega::{KOmega, KOmegaVariant, k_omega_blending, k_omega_rate, k_omega_sources};
 use crate::turbulence::spalart_allmaras::{SaVariant, SpalartAllmaras, sa_source};
@@ -386,20 +386,8 @@ fn a_plate_has_the_friction_of_slow_compressible_flow() {
 
 /// A plate of turbulent flow.
 fn plate(model: TurbulenceModel, threads: usize, time: Time) -> Solver {
-    let grid = FlatPlate { cells: [6, 12, 24], height: 0.4, growth: 1.3 }.grid().split(0, 0, 11).unwrap();
-    let mut config = Config { time, initial: vec![0.0, 1.0], ..Config::default() };
-    config.fluid.viscosity = 1e-6;
+    let (grid, mut config) = plate_of(time);
     config.turbulence = Some(TurbulenceConfig { model, inflow_k: 1e-6, ..TurbulenceConfig::default() });
-    config.boundaries = [
-        ("inlet", Boundary::Inflow(Given::Same(vec![1.0, 0.0, 0.0]))),
-        ("outlet", Boundary::Outflow { pressure: 0.0 }),
-        ("symmetry", Boundary::Symmetry),
-        ("wall", Boundary::WALL),
-        ("top", Boundary::Farfield(vec![0.0, 1.0, 0.0, 0.0])),
-    ]
-    .map(|(name, boundary)| (name.to_owned(), boundary))
-    .into();
-    config.implicit.cfl = Cfl { start: 5.0, max: 1e4, ..config.implicit.cfl };
     Solver::new(&grid, config, Arc::new(Team::new(threads))).unwrap()
 }
 

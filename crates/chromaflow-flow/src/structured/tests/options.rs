@@ -14,6 +14,7 @@ use crate::turbulence::spalart_allmaras::{
     SaVariant, SpalartAllmaras, law_of_the_wall, sa_relation, sa_source_turning, sa_turning, sa_viscosities,
     strain_rates, vorticity,
 };
+use crate::turbulence::testcases::HYBRIDS;
 use crate::viscous::{flux_quadratic, flux_quadratic_2020};
 
 const MODEL: SpalartAllmaras<f64> = SpalartAllmaras { variant: SaVariant::Negative, scale: SCALE };
@@ -209,17 +210,10 @@ fn sources_have_the_length_of_the_hybrid() {
     }
 }
 
-const CASES: [(TurbulenceModel, Hybrid, GridLength); 4] = [
-    (TurbulenceModel::SaNeg, Hybrid::Ddes, GridLength::AcrossVorticity),
-    (TurbulenceModel::SaNoFt2, Hybrid::Iddes, GridLength::MaxEdge),
-    (TurbulenceModel::Sst, Hybrid::Iddes, GridLength::MaxEdge),
-    (TurbulenceModel::SstVorticity, Hybrid::Des, GridLength::MaxEdge),
-];
-
 /// In time steps stay bounded, neither blocks nor threads change what the fields are, and lengths are no longer than those of RANS but where IDDES raises them.
 #[test]
 fn hybrids_in_time_stay_bounded() {
-    for (model, hybrid, grid_length) in CASES {
+    for (model, hybrid, grid_length) in HYBRIDS {
         let what = format!("{model:?}, {hybrid:?}");
         let run = |cut: bool, threads: usize| {
             let grid = BoxGrid { cells: [5, 5, 5], size: [1.0; 3], wave: 0.03 }.grid();

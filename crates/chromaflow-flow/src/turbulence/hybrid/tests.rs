@@ -10,7 +10,7 @@ use crate::testmesh::mixed_cube;
 use crate::turbulence::spalart_allmaras::{
     SaVariant, SpalartAllmaras, eddy_ratio, sa_low_reynolds, sa_source,
 };
-use crate::turbulence::testcases::along_a_wall;
+use crate::turbulence::testcases::{HYBRIDS, along_a_wall};
 use crate::wall_distance::NearWalls;
 use chromaflow_device::Team;
 use std::sync::Arc;
@@ -279,19 +279,12 @@ fn matrices_have_the_derivatives_of_residuals() {
     assert!(checked > 20, "{checked}");
 }
 
-const CASES: [(TurbulenceModel, Hybrid, GridLength); 4] = [
-    (TurbulenceModel::SaNeg, Hybrid::Ddes, GridLength::AcrossVorticity),
-    (TurbulenceModel::SaNoFt2, Hybrid::Iddes, GridLength::MaxEdge),
-    (TurbulenceModel::Sst, Hybrid::Iddes, GridLength::MaxEdge),
-    (TurbulenceModel::SstVorticity, Hybrid::Des, GridLength::MaxEdge),
-];
-
 /// In time: steps stay bounded, neither threads nor a restart between them change a bit, and the fields have lengths that are no longer
 /// than those of RANS but where IDDES raises them.
 #[test]
 fn runs_in_time_stay_bounded_and_restart() {
     let mesh = mixed_cube(5, 0.1);
-    for (model, hybrid, length) in CASES {
+    for (model, hybrid, length) in HYBRIDS {
         let mut config = config(model, hybrid, length);
         config.time = Time::Unsteady(Unsteady { dt: 0.05, steps: 6, subiterations: 4, orders: 20.0 });
         let what = format!("{model:?}, {hybrid:?}");
@@ -355,7 +348,7 @@ fn faults_are_named() {
 #[test]
 fn boxes_without_walls_take_the_lengths_of_the_grid() {
     let mesh = mixed_cube(4, 0.1);
-    for (model, hybrid, _) in CASES {
+    for (model, hybrid, _) in HYBRIDS {
         let mut config = config(model, hybrid, GridLength::MaxEdge);
         config.boundaries.values_mut().for_each(|boundary| *boundary = Boundary::Symmetry);
         config.time = Time::Unsteady(Unsteady { dt: 0.05, steps: 2, subiterations: 4, orders: 20.0 });
