@@ -15,7 +15,7 @@
 
 use super::block::SharedLines;
 use super::config::Scheme;
-use super::lines::{Lines, Workspace, store};
+use super::lines::{Interleaved, Lines, Workspace};
 use super::waves::{
     WaveFace, from_waves, middle_state, to_waves, unit_normal, wave_face, wave_rows, wave_weights,
 };
@@ -24,7 +24,7 @@ use crate::flux::Dissipation;
 use crate::gas::Gas;
 use crate::real::{LANES, LaneKernel, Lanes, dispatch};
 use crate::viscous::spectral_radius_viscous;
-use chromaflow::tridiag::{Layout, LineOutcome, PentaBatch};
+use chromaflow::tridiag::{LineOutcome, PentaBatch};
 use chromaflow_device::Isa;
 
 /// Waves of the same speed: entropy and vorticity (three), V + c, V - c.
@@ -48,15 +48,16 @@ impl Lines<'_> {
         work.rhs.resize(N * n * LANES, 0.0);
         work.x.resize(N * n * LANES, 0.0);
         let fourth = fourth && !matches!(self.physics.scheme, Scheme::Roe { .. });
-        dispatch(Isa::detect(), Assemble { lines: self, work, r, fourth });
+        let places = Places { n, lanes: work.scalars.lanes() };
+        let layout = places.band().layout();
+        dispatch(Isa::detect(), Assemble { lines: self, work, r, fourth, places });
         // Three right-hand sides for the first family, one for each of the others.
         let (cut, cut3) = (n * LANES, 3 * n * LANES);
         let mut result = Ok(());
         let families = [(LANES, 3, 0..cut, 0..cut3), (2 * LANES, 1, cut..3 * cut, cut3..5 * cut)];
         for (systems, columns, rows, vectors) in families {
             let bands = std::array::from_fn(|b| &work.bands[b][rows.clone()]);
-            let batch = PentaBatch::new(systems, n, Layout::Interleaved { lanes: LANES }, bands)
-                .expect("buffers of the batch's shape");
+            let batch = PentaBatch::new(systems, n, layout, bands).expect("buffers of the batch's shape");
             let batch = if self.block.closed[self.axis] { batch.periodic() } else { batch };
             let (rhs, x) = (&work.rhs[vectors.clone()], &mut work.x[vectors]);
             let outcome = work
@@ -69,7 +70,7 @@ impl Lines<'_> {
                 result = Err(self.block.cells.inside(self.cell(row, system % LANES)));
             }
         }
-        dispatch(Isa::detect(), Finish { lines: self, x: &work.x, r });
+        dispatch(Isa::detect(), Finish { lines: self, x: &work.x, r, places });
         result
     }
 
@@ -106,6 +107,7 @@ struct Assemble<'a, 'b> {
     work: &'a mut Workspace,
     r: &'a SharedLines<'a>,
     fourth: bool,
+    places: Places,
 }
 
 impl Assemble<'_, '_> {
@@ -158,24 +160,44 @@ impl LaneKernel for Assemble<'_, '_> {
             let tau = lines.steps::<V>(cell) / lines.gather(&block.metrics.volume, at);
             for (f, row) in wave_rows(&low, &high, tau).into_iter().enumerate() {
                 for (b, value) in row.into_iter().enumerate() {
-                    store(&mut self.work.bands[b], (f * n + c) * LANES, value);
+                    self.places.band().store(&mut self.work.bands[b][f * n * LANES..], c, value);
                 }
             }
             // SAFETY: the cells of this group's lines belong to one member.
             let x = unsafe { lines.right_side::<V>(self.r, cell, tau) };
             let waves = to_waves(gas, &lines.state(at), &lines.normal(at), &x);
             for v in 0..N {
-                store(&mut self.work.rhs, place(n, c, v), waves[v]);
+                let (family, places, entry) = self.places.amplitude(c, v);
+                places.store(&mut self.work.rhs[family..], entry, waves[v]);
             }
             low = high;
         }
     }
 }
 
-/// Where amplitude `v` of cell `c` lies: three columns of one family, then the other families.
-#[inline(always)]
-fn place(n: usize, c: usize, v: usize) -> usize {
-    if v < 3 { (3 * c + v) * LANES } else { (v * n + c) * LANES }
+/// Where numbers of lines of `n` cells lie, for a line solver of so many lanes.
+#[derive(Clone, Copy)]
+struct Places {
+    n: usize,
+    lanes: usize,
+}
+
+impl Places {
+    /// A coefficient of the cells, in its family's part of a band.
+    #[inline(always)]
+    fn band(self) -> Interleaved {
+        Interleaved::new(self.lanes, self.n)
+    }
+
+    /// Amplitude `v` of cell `c`: where its family begins, and its entry there. Three are columns of the first family.
+    #[inline(always)]
+    fn amplitude(self, c: usize, v: usize) -> (usize, Interleaved, usize) {
+        if v < 3 {
+            (0, Interleaved::new(self.lanes, 3 * self.n), 3 * c + v)
+        } else {
+            (v * self.n * LANES, self.band(), c)
+        }
+    }
 }
 
 /// Amplitudes back to conserved variables.
@@ -183,6 +205,7 @@ struct Finish<'a, 'b> {
     lines: &'a Lines<'b>,
     x: &'a [f64],
     r: &'a SharedLines<'a>,
+    places: Places,
 }
 
 impl LaneKernel for Finish<'_, '_> {
@@ -197,8 +220,8 @@ impl LaneKernel for Finish<'_, '_> {
             let at = start + c * block.cells.stride[lines.axis];
             let mut waves = [V::c(0.0); N];
             for v in 0..N {
-                let from = place(n, c, v);
-                waves[v] = V::from_array(self.x[from..].first_chunk::<LANES>().expect("eight lines"));
+                let (family, places, entry) = self.places.amplitude(c, v);
+                waves[v] = V::from_array(&places.load(&self.x[family..], entry));
             }
             let x = from_waves(gas, &lines.state(at), &lines.normal(at), &waves);
             // SAFETY: the cells of this group's lines belong to one member.

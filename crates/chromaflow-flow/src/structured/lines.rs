@@ -120,6 +120,62 @@ impl LineSolver {
     }
 }
 
+/// The order of `entries` numbers of each of eight lines: interleaved by as many lines as a line solver's vectors have, so that it reads
+/// them where they lie; all of one vector's before the next one's.
+#[derive(Clone, Copy)]
+pub(super) struct Interleaved {
+    lanes: usize,
+    entries: usize,
+}
+
+impl Interleaved {
+    pub(super) fn new(lanes: usize, entries: usize) -> Self {
+        Self { lanes: if LANES.is_multiple_of(lanes) { lanes } else { LANES }, entries }
+    }
+
+    pub(super) fn layout(self) -> Layout {
+        Layout::Interleaved { lanes: self.lanes }
+    }
+
+    /// Where number `entry` of line `l` lies.
+    #[inline(always)]
+    pub(super) fn at(self, entry: usize, l: usize) -> usize {
+        (l / self.lanes * self.entries + entry) * self.lanes + l % self.lanes
+    }
+
+    /// Writes number `entry` of all lines.
+    #[inline(always)]
+    pub(super) fn store<V: Lanes>(self, to: &mut [f64], entry: usize, value: V) {
+        let values = value.to_array();
+        match self.lanes {
+            LANES => to[entry * LANES..][..LANES].copy_from_slice(&values),
+            HALF => {
+                to[entry * HALF..][..HALF].copy_from_slice(&values[..HALF]);
+                to[(self.entries + entry) * HALF..][..HALF].copy_from_slice(&values[HALF..]);
+            }
+            _ => (0..LANES).for_each(|l| to[self.at(entry, l)] = values[l]),
+        }
+    }
+
+    /// Number `entry` of all lines.
+    #[inline(always)]
+    pub(super) fn load(self, from: &[f64], entry: usize) -> [f64; LANES] {
+        let mut values = [0.0; LANES];
+        match self.lanes {
+            LANES => values.copy_from_slice(&from[entry * LANES..][..LANES]),
+            HALF => {
+                values[..HALF].copy_from_slice(&from[entry * HALF..][..HALF]);
+                values[HALF..].copy_from_slice(&from[(self.entries + entry) * HALF..][..HALF]);
+            }
+            _ => (0..LANES).for_each(|l| values[l] = from[self.at(entry, l)]),
+        }
+        values
+    }
+}
+
+/// Lanes of a vector of AVX2.
+const HALF: usize = LANES / 2;
+
 /// Eight neighboring lines (or fewer at a block's end).
 pub(super) struct Lines<'a> {
     pub block: &'a BlockState,
@@ -148,9 +204,11 @@ impl Lines<'_> {
         ] {
             buffer.resize(n * width * LANES, 0.0);
         }
-        dispatch(Isa::detect(), Assemble { lines: self, work, r });
-        self.boundaries(work);
-        let (shape, layout) = (Shape::new(LANES, n, N), Layout::Interleaved { lanes: LANES });
+        let lanes = work.solver.lanes();
+        let (blocks, rows) = (Interleaved::new(lanes, n * NN), Interleaved::new(lanes, n * N));
+        dispatch(Isa::detect(), Assemble { lines: self, work, r, blocks, rows });
+        self.boundaries(work, blocks);
+        let (shape, layout) = (Shape::new(LANES, n, N), blocks.layout());
         let batch = Batch::new(shape, layout, &work.lower, &work.diagonal, &work.upper)
             .expect("buffers of the batch's shape");
         let batch = if self.block.closed[self.axis] { batch.periodic() } else { batch };
@@ -159,8 +217,7 @@ impl Lines<'_> {
             .solve(&work.alone, &batch, &work.rhs, &mut work.x)
             .expect("buffers of the batch's shape");
         for c in 0..n {
-            let x: [[f64; LANES]; N] =
-                std::array::from_fn(|v| *work.x[(c * N + v) * LANES..].first_chunk().expect("eight lines"));
+            let x: [[f64; LANES]; N] = std::array::from_fn(|v| rows.load(&work.x, c * N + v));
             // SAFETY: the cells of this group's lines belong to one member.
             unsafe { self.put(r, c, &x) };
         }
@@ -252,7 +309,7 @@ impl Lines<'_> {
     }
 
     /// Adds the derivatives of boundary fluxes to the first and last cells' diagonal blocks.
-    fn boundaries(&self, work: &mut Workspace) {
+    fn boundaries(&self, work: &mut Workspace, blocks: Interleaved) {
         let n = self.block.cells.count[self.axis];
         let u = (self.axis + 1) % 3;
         let v = (self.axis + 2) % 3;
@@ -268,7 +325,7 @@ impl Lines<'_> {
                     self.block.cells.count[0] * (cell[1] + self.block.cells.count[1] * cell[2]) + cell[0];
                 let tau = self.block.dt[row] / self.block.metrics.volume[at];
                 for (e, value) in jacobian.iter().enumerate() {
-                    work.diagonal[(c * NN + e) * LANES + l] += tau * value;
+                    work.diagonal[blocks.at(c * NN + e, l)] += tau * value;
                 }
             }
         }
@@ -280,13 +337,15 @@ struct Assemble<'a, 'b> {
     lines: &'a Lines<'b>,
     work: &'a mut Workspace,
     r: &'a SharedLines<'a>,
+    blocks: Interleaved,
+    rows: Interleaved,
 }
 
 impl LaneKernel for Assemble<'_, '_> {
     type Output = ();
     #[inline(always)]
     fn run<V: Lanes>(self) {
-        let Self { lines, work, r } = self;
+        let Self { lines, work, r, blocks, rows } = self;
         let (block, axis) = (lines.block, lines.axis);
         let n = block.cells.count[axis];
         let gas: Gas<V> = lines.physics.gas.lift();
@@ -305,11 +364,8 @@ impl LaneKernel for Assemble<'_, '_> {
             let before: State<V> = std::array::from_fn(|k| gather(&block.w, k * len + at - step));
             let after: State<V> = std::array::from_fn(|k| gather(&block.w, k * len + at));
             let area: [V; 3] = std::array::from_fn(|k| gather(&block.open[axis][k], at));
-            let mut sides = [[V::c(0.0); NN]; 2];
-            for (side, state) in sides.iter_mut().zip([&before, &after]) {
-                *side = times(half, flux_jacobian(gas, state, &area));
-            }
-            let [outer, inner] = sides;
+            let outer = times(half, flux_jacobian(gas, &before, &area));
+            let inner = times(half, flux_jacobian(gas, &after, &area));
             let share = V::c(lines.dissipation);
             let mut damping = match lines.physics.scheme {
                 Scheme::Roe { .. } => {
@@ -341,25 +397,19 @@ impl LaneKernel for Assemble<'_, '_> {
                     let lower = -(tau * (below_outer[e] + below_damping[e]));
                     let upper = tau * (inner[e] - damping[e]);
                     let own = outer[e] - below_inner[e] + damping[e] + below_damping[e];
-                    let place = (row * NN + e) * LANES;
-                    store(&mut work.lower, place, lower);
-                    store(&mut work.upper, place, upper);
-                    store(&mut work.diagonal, place, identity + tau * own);
+                    blocks.store(&mut work.lower, row * NN + e, lower);
+                    blocks.store(&mut work.upper, row * NN + e, upper);
+                    blocks.store(&mut work.diagonal, row * NN + e, identity + tau * own);
                 }
                 // SAFETY: the cells of this group's lines belong to one member.
                 let rhs = unsafe { lines.right_side::<V>(r, cell, tau) };
                 for v in 0..N {
-                    store(&mut work.rhs, (row * N + v) * LANES, rhs[v]);
+                    rows.store(&mut work.rhs, row * N + v, rhs[v]);
                 }
             }
             (below_outer, below_inner, below_damping) = (outer, inner, damping);
         }
     }
-}
-
-#[inline(always)]
-pub(super) fn store<V: Lanes>(to: &mut [f64], at: usize, value: V) {
-    to[at..at + LANES].copy_from_slice(&value.to_array());
 }
 
 #[inline(always)]
@@ -377,4 +427,47 @@ fn diagonal<V: Lanes>(value: V) -> StateBlock<V> {
         block[6 * k] = value;
     }
     block
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers lie where the line solver's layout has them, for vectors of any width.
+    #[test]
+    fn eight_lines_lie_as_the_line_solver_reads_them() {
+        let (n, width) = (3, 4);
+        for lanes in [1, 2, 4, 8] {
+            let order = Interleaved::new(lanes, n * width);
+            let mut buffer = vec![f64::NAN; n * width * LANES];
+            let value = |c: usize, e: usize, l: usize| (100 * c + 10 * e + l) as f64;
+            for c in 0..n {
+                for e in 0..width {
+                    let values: [f64; LANES] = std::array::from_fn(|l| value(c, e, l));
+                    dispatch(Isa::detect(), Store { order, to: &mut buffer, entry: c * width + e, values });
+                    assert_eq!(order.load(&buffer, c * width + e), values);
+                }
+            }
+            for (l, c, e) in (0..LANES * n * width).map(|k| (k % LANES, k / LANES % n, k / LANES / n)) {
+                let place = order.layout().index(Shape::new(LANES, n, 2), width, l, c, e);
+                assert_eq!(place, order.at(c * width + e, l));
+                assert_eq!(buffer[place], value(c, e, l), "{lanes} lanes, line {l}, cell {c}, entry {e}");
+            }
+        }
+    }
+
+    struct Store<'a> {
+        order: Interleaved,
+        to: &'a mut [f64],
+        entry: usize,
+        values: [f64; LANES],
+    }
+
+    impl LaneKernel for Store<'_> {
+        type Output = ();
+        #[inline(always)]
+        fn run<V: Lanes>(self) {
+            self.order.store(self.to, self.entry, V::from_array(&self.values));
+        }
+    }
 }
