@@ -142,19 +142,29 @@ pub(crate) unsafe fn update_row<S: Simd, P: Precision, Z: Size>(
 
     row_product::<P::Sum<S>, P::Off, Z, Direct>(&data.off, size, row, data.x_in, sum, ahead, chained);
     let new = solve_row::<S, P, Z>(data, size, row, sum, rest, new);
-    for r in 0..nb {
-        *data.x_out.add(row * nb + r) = damped(data, row * nb + r, *new.add(r));
-    }
+    take(data, nb, row, |r| *new.add(r));
 }
 
-/// What becomes of entry i of x where a sweep finds `new`.
+/// Takes what a sweep finds for the entries of a row, damped.
 #[inline(always)]
-pub(crate) unsafe fn damped<P: Precision>(data: &SweepData<'_, P>, i: usize, new: f64) -> P::X {
-    if data.damping == 1.0 {
-        return P::X::from_f64(new);
+pub(crate) unsafe fn take<P: Precision>(
+    data: &SweepData<'_, P>,
+    nb: usize,
+    row: usize,
+    new: impl Fn(usize) -> f64,
+) {
+    let (damping, to) = (data.damping, data.x_out.add(row * nb));
+    // Asked once a row: small blocks take few instructions more than these.
+    if damping == 1.0 {
+        for r in 0..nb {
+            *to.add(r) = P::X::from_f64(new(r));
+        }
+    } else {
+        for r in 0..nb {
+            let old: f64 = (*data.x_in.add(row * nb + r)).into();
+            *to.add(r) = P::X::from_f64(old + damping * (new(r) - old));
+        }
     }
-    let old: f64 = (*data.x_in.add(i)).into();
-    P::X::from_f64(old + data.damping * (new - old))
 }
 
 /// `D_i^-1 (b_i - sum)` for one row i, in `new` or in `rest`.

@@ -4,7 +4,7 @@
 //! SAFETY of this file: as in `relax/sweep.rs`.
 
 use super::{LineTable, Run};
-use crate::relax::sweep::{Precision, SweepData, damped, solve_row, update_row};
+use crate::relax::sweep::{Precision, SweepData, solve_row, take, update_row};
 use crate::rim::{Size, with_size};
 use crate::sparse::{BYTES_AHEAD, Direct, Scratch, columns, prefetch_block, row_part};
 use chromaflow_device::Isa;
@@ -120,9 +120,7 @@ unsafe fn update_line<S: Simd, P: Precision, Z: Size>(
         if row + 1 < rows.end {
             subtract::<S, P>(nb, block(1, row), -BYTES_AHEAD, lines.room, [row, row + 1], sum);
         }
-        for i in row * nb..(row + 1) * nb {
-            *data.x_out.add(i) = damped::<P>(data, i, (*lines.room.add(i)).into());
-        }
+        take(data, nb, row, |r| (*lines.room.add(row * nb + r)).into());
     }
 }
 
