@@ -69,7 +69,8 @@ fn main() -> ExitCode {
 /// Builds what compiles kernels, with the features that all of the workspace has (so that the tests need not build the libraries
 /// again), and runs it.
 fn kernels(args: &[String]) -> Result<(), String> {
-    run::cargo(&["build", "--quiet", "--workspace", "--bin", "chromaflow-kernels"])?;
+    // With examples, as tests are: what both stand on then has the same features, and is built once.
+    run::cargo(&["build", "--quiet", "--workspace", "--examples", "--bin", "chromaflow-kernels"])?;
     let program = run::root().join("target/debug/chromaflow-kernels");
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     run::program(&program.to_string_lossy(), &words)

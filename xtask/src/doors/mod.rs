@@ -71,8 +71,9 @@ impl Doors {
     /// Builds and installs the library.
     fn library(&self) -> Result<()> {
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-        // Together with the Python package, whose dependencies ask for more features of what both share: one build serves both.
-        let words = ["build", "--package", "chromaflow-capi", "--package", "chromaflow-python"];
+        // With all libraries, the Python package among them, and with examples, as tests are: what all stand on then has the same features,
+        // and is built once.
+        let words = ["build", "--workspace", "--lib", "--examples"];
         self.door("library")?.run(&cargo, &words)?;
         install::install(&self.prefix, "debug")
     }
@@ -203,7 +204,7 @@ fn command(door: &Door<'_>) -> Result<PathBuf> {
         return Ok(program);
     }
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    door.run(&cargo, &["build", "--workspace", "--bin", "chromaflow"])?;
+    door.run(&cargo, &["build", "--workspace", "--examples", "--bin", "chromaflow"])?;
     built("debug").ok_or_else(|| "cargo has built no chromaflow".to_owned())
 }
 

@@ -3,10 +3,11 @@
 #![deny(unsafe_code)]
 
 use chromaflow::factor::{block_ilu, structured_ilu};
-use chromaflow::gpu::{Storage, kernel_sources};
+use chromaflow::gpu::{Storage, Tiles, kernel_sources};
 use chromaflow::tridiag;
 use chromaflow_device::cuda::{KernelSource, build_ahead, compile, pack as packed};
 use chromaflow_flow::gpu as flow_gpu;
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -64,7 +65,9 @@ fn main() -> ExitCode {
 }
 
 /// Compiles for `--arch sm_80,sm_90,sm_100` (all three unless given) and `--nb 1-64` (ranges and numbers, separated by commas),
-/// with `--sweeps` those of multicolor sweeps alone, with `--others` all but those, with `--only WORD` those whose names begin with it; with `--store` it keeps the
+/// with `--sweeps` those of multicolor sweeps alone, with `--others` all but those, with `--only WORD` those whose names begin with it. Sweeps are
+/// those of matrices of any size, with `--candidates` all that tuning tries. `--sample` takes of sweeps those of large matrices, of the
+/// kernels of flows, which have hundreds of variants, each by one architecture in turn. With `--store` it keeps the
 /// results in the cache of kernels. With `--pack FILE` it writes those that runs ask for (blocks of 1, 2, 4 and 5 unless `--nb` is
 /// given) into a file that a build of the command takes along: `CHROMAFLOW_KERNELS=FILE cargo build --release`. `--times` lists the
 /// slowest, `--digests` a hash of the machine code of each, by which changes of a text that are to change nothing are told.
@@ -73,7 +76,7 @@ fn kernels(args: &[String]) -> Result<(), String> {
     let flag = |name: &str| args.iter().any(|a| a == name);
     if flag("--help") {
         println!(
-            "chromaflow-kernels [--arch sm_90,...] [--nb 1-8,16] [--sweeps | --others] [--candidates] [--only WORD] [--store] [--pack FILE] [--times] [--digests]"
+            "chromaflow-kernels [--arch sm_90,...] [--nb 1-8,16] [--sweeps | --others] [--sample | --candidates] [--only WORD] [--store] [--pack FILE] [--times] [--digests]"
         );
         return Ok(());
     }
@@ -82,8 +85,13 @@ fn kernels(args: &[String]) -> Result<(), String> {
     let sizes = option("--nb").unwrap_or_else(|| if pack.is_some() { "1,2,4,5" } else { "1-64" }.to_owned());
     let sizes = ranges(&sizes).ok_or_else(|| format!("--nb {sizes}: expected ranges such as 1-8,16"))?;
     let candidates = flag("--candidates");
-    let mut work =
-        work(&architectures, &sizes, pack.is_some(), candidates, [flag("--others"), flag("--sweeps")]);
+    let tiles = match [flag("--sample"), candidates] {
+        [false, false] => Tiles::Chosen,
+        [true, false] => Tiles::Largest,
+        [false, true] => Tiles::Candidates,
+        [true, true] => return Err("--sample and --candidates: name one of them".to_owned()),
+    };
+    let mut work = work(&architectures, &sizes, pack.is_some(), tiles, [flag("--others"), flag("--sweeps")]);
     let only = option("--only").unwrap_or_default();
     work.retain(|w| w.source.name.starts_with(&only));
     let next = AtomicUsize::new(0);
@@ -169,11 +177,12 @@ fn work(
     architectures: &str,
     sizes: &[usize],
     pack: bool,
-    candidates: bool,
+    tiles: Tiles,
     [others_alone, sweeps_alone]: [bool; 2],
 ) -> Vec<Work> {
     let mut work = Vec::new();
-    for arch in architectures.split(',') {
+    let count = architectures.split(',').count();
+    for (number, arch) in architectures.split(',').enumerate() {
         let mut add = |nb, storage, sources: Vec<KernelSource>| {
             work.extend(sources.into_iter().map(|source| Work {
                 arch: arch.to_owned(),
@@ -184,21 +193,29 @@ fn work(
         };
         for &nb in sizes.iter().filter(|_| !others_alone) {
             for storage in Storage::ALL.into_iter().filter(|s| !pack || *s != Storage::Bf16) {
-                add(nb, storage, kernel_sources(nb, storage, candidates));
+                add(nb, storage, kernel_sources(nb, storage, tiles));
             }
         }
         if sweeps_alone {
             continue;
         }
         for &nb in sizes {
-            add(nb, Storage::F64, structured_ilu::cuda::kernel_sources(nb, candidates));
+            add(nb, Storage::F64, structured_ilu::cuda::kernel_sources(nb, tiles == Tiles::Candidates));
             add(nb, Storage::F64, block_ilu::cuda::kernel_sources(nb));
             add(nb, Storage::F64, tridiag::cuda::kernel_sources(nb));
         }
-        let flow = if pack { flow_gpu::all_kernel_sources() } else { flow_gpu::kernel_sources() };
+        let mut flow = if pack { flow_gpu::all_kernel_sources() } else { flow_gpu::kernel_sources() };
+        if tiles == Tiles::Largest {
+            flow = flow.into_iter().skip(number).step_by(count).collect();
+        }
         add(0, Storage::F32, chromaflow::gpu::vector_sources());
         add(0, Storage::F32, flow);
     }
+    // Storages share some.
+    let mut seen = HashSet::new();
+    work.retain(|w| {
+        seen.insert((w.arch.clone(), digest(w.source.text.as_bytes()), w.source.options.clone()))
+    });
     work
 }
 

@@ -56,13 +56,25 @@ pub(crate) fn source(name: &'static str, text: &str, storage: Storage) -> Kernel
         .define("STORAGE", storage.code())
 }
 
-/// Sources of the kernels of the relaxations for a block size, those that are chosen or (`candidates`) all that tuning
-/// tries, for building ahead.
-pub fn kernel_sources(nb: usize, storage: Storage, candidates: bool) -> Vec<KernelSource> {
-    let tiles = if candidates {
-        [1, 40, 1000].into_iter().flat_map(|rows| Tile::candidates(nb, storage, rows)).collect()
-    } else {
-        Tile::all(nb, storage)
+/// The tiles of sweeps whose kernels are built ahead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tiles {
+    /// That of large matrices.
+    Largest,
+    /// Those of matrices of any size.
+    Chosen,
+    /// All that tuning tries.
+    Candidates,
+}
+
+/// Sources of the kernels of the relaxations for a block size, for building ahead.
+pub fn kernel_sources(nb: usize, storage: Storage, tiles: Tiles) -> Vec<KernelSource> {
+    let tiles = match tiles {
+        Tiles::Largest => vec![Tile::choose(nb, storage, usize::MAX, 1)],
+        Tiles::Chosen => Tile::all(nb, storage),
+        Tiles::Candidates => {
+            [1, 40, 1000].into_iter().flat_map(|rows| Tile::candidates(nb, storage, rows)).collect()
+        }
     };
     let mut sources: Vec<KernelSource> = Vec::new();
     let all = tiles.iter().flat_map(|tile| {
