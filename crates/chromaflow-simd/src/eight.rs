@@ -18,6 +18,9 @@ impl Packet {
 
 /// A [`Real`] of eight `f64` lanes. Its values come to be inside a [`Kernel`](crate::Kernel) only.
 pub trait Lanes: Real {
+    /// Lanes of one register: of an `f64` vector of the same instruction set ([`Simd::F64`](crate::Simd::F64)).
+    const WIDTH: usize;
+
     /// From memory.
     fn load(from: &Packet) -> Self;
     /// To memory.

@@ -265,6 +265,8 @@ macro_rules! columns {
 columns!(f32: f32 f64: f64 f64: f32);
 
 impl Lanes for Plain<f64, LANES> {
+    const WIDTH: usize = LANES;
+
     #[inline(always)]
     fn load(from: &Packet) -> Self {
         Self(from.0)

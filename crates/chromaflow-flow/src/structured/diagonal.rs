@@ -48,8 +48,8 @@ impl Lines<'_> {
         work.rhs.resize(N * n * LANES, 0.0);
         work.x.resize(N * n * LANES, 0.0);
         let fourth = fourth && !matches!(self.physics.scheme, Scheme::Roe { .. });
-        let places = Places { n, lanes: work.scalars.lanes() };
-        let layout = places.band().layout();
+        let places = Places { n, band: Interleaved::new(n), columns: Interleaved::new(3 * n) };
+        let layout = places.band.layout();
         dispatch(Isa::detect(), Assemble { lines: self, work, r, fourth, places });
         // Three right-hand sides for the first family, one for each of the others.
         let (cut, cut3) = (n * LANES, 3 * n * LANES);
@@ -160,7 +160,7 @@ impl LaneKernel for Assemble<'_, '_> {
             let tau = lines.steps::<V>(cell) / lines.gather(&block.metrics.volume, at);
             for (f, row) in wave_rows(&low, &high, tau).into_iter().enumerate() {
                 for (b, value) in row.into_iter().enumerate() {
-                    self.places.band().store(&mut self.work.bands[b][f * n * LANES..], c, value);
+                    self.places.band.store(&mut self.work.bands[b][f * n * LANES..], c, value);
                 }
             }
             // SAFETY: the cells of this group's lines belong to one member.
@@ -175,28 +175,21 @@ impl LaneKernel for Assemble<'_, '_> {
     }
 }
 
-/// Where numbers of lines of `n` cells lie, for a line solver of so many lanes.
+/// Where numbers of lines of `n` cells lie.
 #[derive(Clone, Copy)]
 struct Places {
     n: usize,
-    lanes: usize,
+    /// Of one coefficient, or amplitude, a cell.
+    band: Interleaved,
+    /// Of three amplitudes a cell.
+    columns: Interleaved,
 }
 
 impl Places {
-    /// A coefficient of the cells, in its family's part of a band.
-    #[inline(always)]
-    fn band(self) -> Interleaved {
-        Interleaved::new(self.lanes, self.n)
-    }
-
     /// Amplitude `v` of cell `c`: where its family begins, and its entry there. Three are columns of the first family.
     #[inline(always)]
     fn amplitude(self, c: usize, v: usize) -> (usize, Interleaved, usize) {
-        if v < 3 {
-            (0, Interleaved::new(self.lanes, 3 * self.n), 3 * c + v)
-        } else {
-            (v * self.n * LANES, self.band(), c)
-        }
+        if v < 3 { (0, self.columns, 3 * c + v) } else { (v * self.n * LANES, self.band, c) }
     }
 }
 
@@ -221,7 +214,7 @@ impl LaneKernel for Finish<'_, '_> {
             let mut waves = [V::c(0.0); N];
             for v in 0..N {
                 let (family, places, entry) = self.places.amplitude(c, v);
-                waves[v] = V::from_array(&places.load(&self.x[family..], entry));
+                waves[v] = places.load(&self.x[family..], entry);
             }
             let x = from_waves(gas, &lines.state(at), &lines.normal(at), &waves);
             // SAFETY: the cells of this group's lines belong to one member.

@@ -120,8 +120,8 @@ impl LineSolver {
     }
 }
 
-/// The order of `entries` numbers of each of eight lines: interleaved by as many lines as a line solver's vectors have, so that it reads
-/// them where they lie; all of one vector's before the next one's.
+/// The order of `entries` numbers of each of eight lines: interleaved by as many lines as the machine's vectors have lanes, so that the line
+/// solvers read them where they lie; all of one vector's before the next one's.
 #[derive(Clone, Copy)]
 pub(super) struct Interleaved {
     lanes: usize,
@@ -129,8 +129,16 @@ pub(super) struct Interleaved {
 }
 
 impl Interleaved {
-    pub(super) fn new(lanes: usize, entries: usize) -> Self {
-        Self { lanes: if LANES.is_multiple_of(lanes) { lanes } else { LANES }, entries }
+    pub(super) fn new(entries: usize) -> Self {
+        struct Width;
+        impl LaneKernel for Width {
+            type Output = usize;
+            #[inline(always)]
+            fn run<V: Lanes>(self) -> usize {
+                V::WIDTH
+            }
+        }
+        Self { lanes: dispatch(Isa::detect(), Width), entries }
     }
 
     pub(super) fn layout(self) -> Layout {
@@ -147,34 +155,23 @@ impl Interleaved {
     #[inline(always)]
     pub(super) fn store<V: Lanes>(self, to: &mut [f64], entry: usize, value: V) {
         let values = value.to_array();
-        match self.lanes {
-            LANES => to[entry * LANES..][..LANES].copy_from_slice(&values),
-            HALF => {
-                to[entry * HALF..][..HALF].copy_from_slice(&values[..HALF]);
-                to[(self.entries + entry) * HALF..][..HALF].copy_from_slice(&values[HALF..]);
-            }
-            _ => (0..LANES).for_each(|l| to[self.at(entry, l)] = values[l]),
+        for first in (0..LANES).step_by(V::WIDTH) {
+            let at = first * self.entries + entry * V::WIDTH;
+            to[at..at + V::WIDTH].copy_from_slice(&values[first..first + V::WIDTH]);
         }
     }
 
     /// Number `entry` of all lines.
     #[inline(always)]
-    pub(super) fn load(self, from: &[f64], entry: usize) -> [f64; LANES] {
+    pub(super) fn load<V: Lanes>(self, from: &[f64], entry: usize) -> V {
         let mut values = [0.0; LANES];
-        match self.lanes {
-            LANES => values.copy_from_slice(&from[entry * LANES..][..LANES]),
-            HALF => {
-                values[..HALF].copy_from_slice(&from[entry * HALF..][..HALF]);
-                values[HALF..].copy_from_slice(&from[(self.entries + entry) * HALF..][..HALF]);
-            }
-            _ => (0..LANES).for_each(|l| values[l] = from[self.at(entry, l)]),
+        for first in (0..LANES).step_by(V::WIDTH) {
+            let at = first * self.entries + entry * V::WIDTH;
+            values[first..first + V::WIDTH].copy_from_slice(&from[at..at + V::WIDTH]);
         }
-        values
+        V::from_array(&values)
     }
 }
-
-/// Lanes of a vector of AVX2.
-const HALF: usize = LANES / 2;
 
 /// Eight neighboring lines (or fewer at a block's end).
 pub(super) struct Lines<'a> {
@@ -204,8 +201,7 @@ impl Lines<'_> {
         ] {
             buffer.resize(n * width * LANES, 0.0);
         }
-        let lanes = work.solver.lanes();
-        let (blocks, rows) = (Interleaved::new(lanes, n * NN), Interleaved::new(lanes, n * N));
+        let (blocks, rows) = (Interleaved::new(n * NN), Interleaved::new(n * N));
         dispatch(Isa::detect(), Assemble { lines: self, work, r, blocks, rows });
         self.boundaries(work, blocks);
         let (shape, layout) = (Shape::new(LANES, n, N), blocks.layout());
@@ -216,11 +212,7 @@ impl Lines<'_> {
             .solver
             .solve(&work.alone, &batch, &work.rhs, &mut work.x)
             .expect("buffers of the batch's shape");
-        for c in 0..n {
-            let x: [[f64; LANES]; N] = std::array::from_fn(|v| rows.load(&work.x, c * N + v));
-            // SAFETY: the cells of this group's lines belong to one member.
-            unsafe { self.put(r, c, &x) };
-        }
+        dispatch(Isa::detect(), Finish { lines: self, x: &work.x, r, rows });
         match outcome {
             LineOutcome::Breakdown { system, row } if system < self.lanes => {
                 Err(self.block.cells.inside(self.cell(row, system)))
@@ -412,6 +404,30 @@ impl LaneKernel for Assemble<'_, '_> {
     }
 }
 
+/// Solutions back to where residuals lie.
+struct Finish<'a, 'b> {
+    lines: &'a Lines<'b>,
+    x: &'a [f64],
+    r: &'a SharedLines<'a>,
+    rows: Interleaved,
+}
+
+impl LaneKernel for Finish<'_, '_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<V: Lanes>(self) {
+        let Self { lines, x, r, rows } = self;
+        for c in 0..lines.block.cells.count[lines.axis] {
+            let mut values = [[0.0; LANES]; N];
+            for v in 0..N {
+                values[v] = rows.load::<V>(x, c * N + v).to_array();
+            }
+            // SAFETY: the cells of this group's lines belong to one member.
+            unsafe { lines.put(r, c, &values) };
+        }
+    }
+}
+
 #[inline(always)]
 fn times<V: Lanes>(factor: V, mut block: StateBlock<V>) -> StateBlock<V> {
     for value in &mut block {
@@ -433,41 +449,41 @@ fn diagonal<V: Lanes>(value: V) -> StateBlock<V> {
 mod tests {
     use super::*;
 
-    /// Numbers lie where the line solver's layout has them, for vectors of any width.
+    /// Numbers lie where the line solver's layout has them, in vectors of its width.
     #[test]
     fn eight_lines_lie_as_the_line_solver_reads_them() {
         let (n, width) = (3, 4);
-        for lanes in [1, 2, 4, 8] {
-            let order = Interleaved::new(lanes, n * width);
-            let mut buffer = vec![f64::NAN; n * width * LANES];
-            let value = |c: usize, e: usize, l: usize| (100 * c + 10 * e + l) as f64;
-            for c in 0..n {
-                for e in 0..width {
-                    let values: [f64; LANES] = std::array::from_fn(|l| value(c, e, l));
-                    dispatch(Isa::detect(), Store { order, to: &mut buffer, entry: c * width + e, values });
-                    assert_eq!(order.load(&buffer, c * width + e), values);
-                }
-            }
-            for (l, c, e) in (0..LANES * n * width).map(|k| (k % LANES, k / LANES % n, k / LANES / n)) {
-                let place = order.layout().index(Shape::new(LANES, n, 2), width, l, c, e);
-                assert_eq!(place, order.at(c * width + e, l));
-                assert_eq!(buffer[place], value(c, e, l), "{lanes} lanes, line {l}, cell {c}, entry {e}");
-            }
+        let order = Interleaved::new(n * width);
+        let lanes = Solver::<Double>::new(Options::default()).lanes();
+        assert_eq!(order.layout(), Layout::Interleaved { lanes });
+        let mut buffer = vec![f64::NAN; n * width * LANES];
+        let value = |entry: usize, l: usize| (10 * entry + l) as f64;
+        for entry in 0..n * width {
+            let values: [f64; LANES] = std::array::from_fn(|l| value(entry, l));
+            let back = dispatch(Isa::detect(), StoreAndLoad { order, to: &mut buffer, entry, values });
+            assert_eq!(back, values);
+        }
+        for (l, entry) in (0..LANES * n * width).map(|k| (k % LANES, k / LANES)) {
+            let shape = Shape::new(LANES, n, 2);
+            let place = order.layout().index(shape, width, l, entry / width, entry % width);
+            assert_eq!(place, order.at(entry, l));
+            assert_eq!(buffer[place], value(entry, l), "line {l}, entry {entry}");
         }
     }
 
-    struct Store<'a> {
+    struct StoreAndLoad<'a> {
         order: Interleaved,
         to: &'a mut [f64],
         entry: usize,
         values: [f64; LANES],
     }
 
-    impl LaneKernel for Store<'_> {
-        type Output = ();
+    impl LaneKernel for StoreAndLoad<'_> {
+        type Output = [f64; LANES];
         #[inline(always)]
-        fn run<V: Lanes>(self) {
+        fn run<V: Lanes>(self) -> [f64; LANES] {
             self.order.store(self.to, self.entry, V::from_array(&self.values));
+            self.order.load::<V>(self.to, self.entry).to_array()
         }
     }
 }

@@ -110,10 +110,12 @@ impl Parts for Pair<F64x4> {
     }
 }
 
-/// Eight lanes at `$self` that lie in memory by `$load` and `$store`.
+/// Eight lanes in registers of `$width` that lie in memory by `$load` and `$store`.
 macro_rules! eight {
-    ($name:ty: |$from:ident| $load:expr, |$v:ident, $to:ident| $store:expr) => {
+    ($name:ty, $width:literal: |$from:ident| $load:expr, |$v:ident, $to:ident| $store:expr) => {
         impl Lanes for $name {
+            const WIDTH: usize = $width;
+
             #[inline(always)]
             fn load(from: &Packet) -> Self {
                 Self::from_array(&from.0)
@@ -153,8 +155,8 @@ macro_rules! eight {
         }
     };
 }
-eight!(F64x8: |from| Self(_mm512_loadu_pd(from)), |v, to| _mm512_storeu_pd(to, v.0));
-eight!(Pair<F64x4>: |from| Self(F64x4(_mm256_loadu_pd(from)), F64x4(_mm256_loadu_pd(from.add(4)))), |v, to| {
+eight!(F64x8, 8: |from| Self(_mm512_loadu_pd(from)), |v, to| _mm512_storeu_pd(to, v.0));
+eight!(Pair<F64x4>, 4: |from| Self(F64x4(_mm256_loadu_pd(from)), F64x4(_mm256_loadu_pd(from.add(4)))), |v, to| {
     _mm256_storeu_pd(to, v.0.0);
     _mm256_storeu_pd(to.add(4), v.1.0);
 });
