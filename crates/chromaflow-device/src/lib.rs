@@ -6,6 +6,7 @@
 //! * [`SharedSlice`]: an output that members write in disjoint parts, in the order of a schedule.
 //! * [`ranges`]: named ranges of time for profilers, by NVTX.
 //! * [`Buffer`]: 64-byte aligned memory with a readable tail, whose pages are placed by their first writer.
+//! * [`LargePages`]: a program's memory, of large arrays in large pages.
 #![deny(unsafe_code)]
 
 mod buffer;
@@ -13,6 +14,7 @@ mod clock;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod isa;
+mod pages;
 mod prefetch;
 pub mod ranges;
 mod shared;
@@ -22,6 +24,7 @@ mod team;
 pub use buffer::{Buffer, give_back_freed};
 pub use clock::cpu_time;
 pub use isa::Isa;
+pub use pages::{LargePages, keep_freed};
 pub use prefetch::prefetch;
 pub use shared::SharedSlice;
 pub use team::{Member, Team, TeamError, split};

@@ -1,6 +1,8 @@
 //! How stretched the cells of a mesh are, as linear solvers feel it.
 
 use crate::mesh::{Mesh, edge_lengths};
+use crate::parallel;
+use chromaflow_device::Team;
 
 /// Geometric mean over the nodes of the longest edge over the shortest one at a node; of a planar mesh, of the edges in its plane. 1 for a
 /// mesh without edges.
@@ -22,8 +24,9 @@ use crate::mesh::{Mesh, edge_lengths};
 pub fn stretching(mesh: &Mesh, threads: usize) -> f64 {
     let ends = edge_lengths(mesh, threads);
     // Nodes that coincide have no ratio.
-    let ratios = ends.iter().filter(|[low, high]| *low > 0.0 && *high > 0.0).map(|[low, high]| high / low);
-    let (sum, count) = ratios.fold((0.0, 0usize), |(sum, count), ratio| (sum + ratio.ln(), count + 1));
+    let logarithm = |&[low, high]: &[f64; 2]| (low > 0.0 && high > 0.0).then(|| (high / low).ln());
+    let found = parallel::map(&Team::new(threads.max(1)), &ends, logarithm);
+    let (sum, count) = found.iter().flatten().fold((0.0, 0usize), |(sum, count), ln| (sum + ln, count + 1));
     (sum / count.max(1) as f64).exp()
 }
 

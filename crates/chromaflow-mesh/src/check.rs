@@ -2,7 +2,7 @@
 
 use super::faces::{self, HalfFace, face_nodes, same_turn};
 use super::kind::{dot, mean, norm, sub};
-use super::par::{self, Spread, parts, split, threads};
+use super::par::{self, parts, split, threads};
 use super::{Defect, Finding, Kind, Mesh, Provenance, Report, Subject, topology, volume};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -14,7 +14,6 @@ pub fn check(mesh: &Mesh, places: Option<&Provenance>) -> Report {
     let mut checker = Checker { mesh, places, report: markers_of(mesh), threads: threads(0), judged: None };
     if checker.indices() {
         checker.volumes(None);
-        checker.duplicates();
         let faces = checker.faces();
         for f in &faces.turned {
             checker.boundary(Defect::InwardBoundary, f.face, "its normal points into the domain");
@@ -232,7 +231,11 @@ impl Checker<'_> {
         }
     }
 
-    pub(crate) fn duplicates(&mut self) {
+    /// Elements that have the same nodes, among those with these lowest nodes, which ascend.
+    fn duplicates(&mut self, alike: &[u32]) {
+        if alike.is_empty() {
+            return;
+        }
         let mesh = self.mesh;
         let sorted = |nodes: &[u32]| {
             let mut k = [u32::MAX; 8];
@@ -240,39 +243,10 @@ impl Checker<'_> {
             k.sort_unstable();
             k
         };
-        // A sum that does not depend on their order: sets of nodes that are equal have equal ones.
-        let mixed = |n: u32| (u64::from(n) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
-        let twice = |n: u32| mixed(n).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mark = |nodes: &[u32]| nodes.iter().map(|&n| twice(n)).fold(0, u64::wrapping_add);
-        let low = |nodes: &[u32]| nodes.iter().copied().min().unwrap_or(0);
-        for (kind, list) in topology::lists(mesh).into_iter().filter(|(_, list)| !list.is_empty()) {
-            // By the smallest node: elements with equal sums are looked at.
-            let (corners, count) = (kind.nodes(), mesh.count(kind));
-            let parts = parts(self.threads, count);
-            let each = |part: usize, spread: &mut Spread<u64>| {
-                let range = split(count, parts, part);
-                let own = list[range.start * corners..range.end * corners].chunks_exact(corners);
-                own.for_each(|nodes| spread.put(low(nodes), mark(nodes)));
-            };
-            let alike = par::grouped(parts, mesh.nodes.len(), each, |own| {
-                let (mut marks, mut alike) = (Vec::new(), Vec::new());
-                for node in own.range.clone() {
-                    marks.clear();
-                    marks.extend_from_slice(own.of(node));
-                    marks.sort_unstable();
-                    if marks.windows(2).any(|w| w[0] == w[1]) {
-                        alike.push(node as u32);
-                    }
-                }
-                alike
-            });
-            let alike = alike.concat();
-            if alike.is_empty() {
-                continue;
-            }
+        for kind in Kind::ALL {
             let mut found = Vec::new();
             mesh.each_of(kind, |e, nodes| {
-                if alike.binary_search(&low(nodes)).is_ok() {
+                if nodes.iter().min().is_some_and(|low| alike.binary_search(low).is_ok()) {
                     found.push((sorted(nodes), e as u32));
                 }
             });
@@ -287,67 +261,59 @@ impl Checker<'_> {
         }
     }
 
-    /// Matches all faces. Elements that overlap their neighbors, as one whose node was moved through its own face does,
+    /// Finds elements that stand twice, and matches all faces. Elements that overlap their neighbors, as one whose node was moved through its own face does,
     /// are reported as negative.
     pub(crate) fn faces(&mut self) -> FacePass {
         let mesh = self.mesh;
         let mut pass = FacePass::default();
         let mut conflicts = false;
-        faces::groups(
-            mesh,
-            self.threads,
-            true,
-            |group| is_ordinary(mesh, group),
-            |group| {
-                let elements = group.iter().take_while(|h| !h.is_boundary()).count();
-                let (inside, outside) = group.split_at(elements);
-                match (inside, outside) {
-                    ([a, b], []) => match turns(mesh, *a, *b) {
-                        Some(false) => {}
-                        Some(true) => conflicts = true,
-                        None => {
-                            self.half(
-                                Defect::NonManifold,
-                                *a,
-                                "a neighbor has this quadrilateral in another order",
-                            );
-                        }
-                    },
-                    ([a], [b]) => pass.turned.extend(differs(mesh, *a, *b)),
-                    ([a], []) => {
+        let odd = faces::odd(mesh, self.threads, true, |group| is_ordinary(mesh, group));
+        self.duplicates(&odd.alike);
+        for group in &odd.faces {
+            let elements = group.iter().take_while(|h| !h.is_boundary()).count();
+            let (inside, outside) = group.split_at(elements);
+            match (inside, outside) {
+                ([a, b], []) => match turns(mesh, *a, *b) {
+                    Some(false) => {}
+                    Some(true) => conflicts = true,
+                    None => {
                         self.half(
-                            Defect::MissingBoundary,
+                            Defect::NonManifold,
                             *a,
-                            "no neighbor and no boundary face on this face",
+                            "a neighbor has this quadrilateral in another order",
                         );
                     }
-                    ([], loose) => {
-                        for b in loose {
-                            self.boundary(Defect::LooseBoundary, b.owner, "no element has this face");
-                        }
-                    }
-                    ([_], doubled) => {
-                        for b in &doubled[1..] {
-                            self.boundary(
-                                Defect::DoubleBoundary,
-                                b.owner,
-                                "another boundary face has the same nodes",
-                            );
-                        }
-                    }
-                    ([_, _], between) => {
-                        for b in between {
-                            self.boundary(Defect::InteriorBoundary, b.owner, "it lies between two elements");
-                            pass.interior.push(b.owner);
-                        }
-                    }
-                    (many, _) => {
-                        let text = format!("{} elements share this face", many.len());
-                        self.half(Defect::NonManifold, many[0], &text);
+                },
+                ([a], [b]) => pass.turned.extend(differs(mesh, *a, *b)),
+                ([a], []) => {
+                    self.half(Defect::MissingBoundary, *a, "no neighbor and no boundary face on this face");
+                }
+                ([], loose) => {
+                    for b in loose {
+                        self.boundary(Defect::LooseBoundary, b.owner, "no element has this face");
                     }
                 }
-            },
-        );
+                ([_], doubled) => {
+                    for b in &doubled[1..] {
+                        self.boundary(
+                            Defect::DoubleBoundary,
+                            b.owner,
+                            "another boundary face has the same nodes",
+                        );
+                    }
+                }
+                ([_, _], between) => {
+                    for b in between {
+                        self.boundary(Defect::InteriorBoundary, b.owner, "it lies between two elements");
+                        pass.interior.push(b.owner);
+                    }
+                }
+                (many, _) => {
+                    let text = format!("{} elements share this face", many.len());
+                    self.half(Defect::NonManifold, many[0], &text);
+                }
+            }
+        }
         if conflicts {
             pass.tangled = self.tangled();
         }
@@ -387,20 +353,14 @@ impl Checker<'_> {
         let mesh = self.mesh;
         let mut classes = Parity::new(mesh.elements());
         let inside = |group: &[HalfFace]| matches!(group, [_, b] if !b.is_boundary());
-        faces::groups(
-            mesh,
-            self.threads,
-            false,
-            |group| !inside(group),
-            |group| {
-                if let [a, b] = group
-                    && !b.is_boundary()
-                    && let Some(same) = turns(mesh, *a, *b)
-                {
-                    classes.join(a.owner, b.owner, same);
-                }
-            },
-        );
+        for group in &faces::odd(mesh, self.threads, false, |group| !inside(group)).faces {
+            if let [a, b] = group[..]
+                && !b.is_boundary()
+                && let Some(same) = turns(mesh, a, b)
+            {
+                classes.join(a.owner, b.owner, same);
+            }
+        }
         let mut size = vec![[0u32; 2]; mesh.elements()];
         for e in 0..mesh.elements() {
             let (root, side) = classes.find(e as u32);
@@ -431,28 +391,18 @@ impl Checker<'_> {
         if allowed {
             self.report.forgive(Defect::NonManifold);
         }
-        faces::groups(
-            mesh,
-            self.threads,
-            true,
-            |group| is_ordinary(mesh, group),
-            |group| {
-                let elements = group.iter().take_while(|h| !h.is_boundary()).count();
-                if let ([a], [b]) = group.split_at(elements) {
-                    turned.extend(differs(mesh, *a, *b));
-                } else if allowed && elements > 2 {
-                    let same =
-                        group[..elements].iter().filter(|&&h| turns(mesh, group[0], h) == Some(true)).count();
-                    if 2 * same != elements {
-                        self.half(
-                            Defect::NonManifold,
-                            group[0],
-                            &format!("{elements} elements share this face"),
-                        );
-                    }
+        for group in &faces::odd(mesh, self.threads, true, |group| is_ordinary(mesh, group)).faces {
+            let elements = group.iter().take_while(|h| !h.is_boundary()).count();
+            if let ([a], [b]) = group.split_at(elements) {
+                turned.extend(differs(mesh, *a, *b));
+            } else if allowed && elements > 2 {
+                let same =
+                    group[..elements].iter().filter(|&&h| turns(mesh, group[0], h) == Some(true)).count();
+                if 2 * same != elements {
+                    self.half(Defect::NonManifold, group[0], &format!("{elements} elements share this face"));
                 }
-            },
-        );
+            }
+        }
         turned
     }
 }

@@ -1,6 +1,7 @@
 //! Which faces meet: every face of every element and of the boundary, grouped by its nodes.
 
 use super::{Kind, Mesh, topology};
+use chromaflow_device::prefetch;
 
 /// A face of an element or of the boundary.
 #[derive(Clone, Copy, Debug)]
@@ -56,27 +57,45 @@ fn half(nodes: &[u32], owner: u32, local: u8) -> (u32, HalfFace) {
     (low, HalfFace { key, owner, local })
 }
 
-/// Calls `visit` once for each set of nodes that is a face and not `ordinary`, with all its half faces: elements in ascending order
-/// first, then boundary faces; faces in the order of their nodes. With `paired`, faces of two elements that turn it one against the other, and of one
-/// element and a boundary face that turn it alike, are ordinary besides; where all faces of which a node is the lowest are, none of them is sorted.
-/// Linear in the mesh, on so many threads but for what is visited. All node numbers must be valid.
-pub(crate) fn groups(
+/// What of a mesh's faces and elements is not as it mostly is.
+#[derive(Default)]
+pub(crate) struct Odd {
+    /// All half faces of each set of nodes that is a face and not ordinary: elements in ascending order first, then boundary faces; faces in
+    /// the order of their nodes.
+    pub(crate) faces: Vec<Vec<HalfFace>>,
+    /// The lowest nodes of elements among which some may have the same nodes, ascending.
+    pub(crate) alike: Vec<u32>,
+}
+
+/// Looks for faces that are not `ordinary`. With `paired`, faces of two elements that turn it one against the other, and of one
+/// element and a boundary face that turn it alike, are ordinary besides; where all faces of which a node is the lowest are, none of them is
+/// sorted, and elements that are alike are found on the way. Linear in the mesh, on so many threads but for what is found. All node numbers must
+/// be valid.
+pub(crate) fn odd(
     mesh: &Mesh,
     threads: usize,
     paired: bool,
     ordinary: impl Fn(&[HalfFace]) -> bool + Sync,
-    mut visit: impl FnMut(&[HalfFace]),
-) {
+) -> Odd {
     let boundary = boundary_by_lowest(mesh);
     let found = topology::around(mesh, threads, lowest, |own| {
-        let (mut bucket, mut seen, mut found) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut bucket, mut seen, mut marks, mut found) =
+            (Vec::new(), Vec::new(), Vec::new(), Odd::default());
         let mut at = boundary.partition_point(|&(low, _)| (low as usize) < own.range.start);
         for node in own.range.clone() {
+            // Elements around the nodes to come stand anywhere.
+            if node + AHEAD < own.range.end {
+                let next = own.of(node + AHEAD).iter().map(|&e| mesh.element(e as usize).2);
+                next.for_each(|nodes| prefetch::<1, _>(nodes.as_ptr()));
+            }
             let elements = own.of(node);
             let sides = boundary[at..].iter().take_while(|&&(low, _)| low as usize == node).count();
             let sides = &boundary[at..at + sides];
             at += sides.len();
             let node = node as u32;
+            if paired && are_alike(mesh, node, elements, &mut marks) {
+                found.alike.push(node);
+            }
             if paired && are_paired(mesh, node, elements, sides, &mut seen) {
                 continue;
             }
@@ -94,13 +113,36 @@ pub(crate) fn groups(
                 half(&nodes[..corners], owner, HalfFace::BOUNDARY).1
             }));
             bucket.sort_unstable_by_key(|h| (h.key, h.is_boundary(), h.owner, h.local));
-            for group in bucket.chunk_by(|a, b| a.key == b.key).filter(|group| !ordinary(group)) {
-                found.push(group.to_vec());
-            }
+            let odd = bucket.chunk_by(|a, b| a.key == b.key).filter(|group| !ordinary(group));
+            found.faces.extend(odd.map(<[HalfFace]>::to_vec));
         }
         found
     });
-    found.iter().flatten().for_each(|group| visit(group));
+    let mut all = Odd::default();
+    for own in found {
+        all.faces.extend(own.faces);
+        all.alike.extend(own.alike);
+    }
+    all
+}
+
+/// Nodes whose elements are asked for before they are looked at.
+const AHEAD: usize = 2;
+
+/// Whether two elements whose lowest node is `node`, all of which are among `elements`, may have the same nodes.
+fn are_alike(mesh: &Mesh, node: u32, elements: &[u32], marks: &mut Vec<u64>) -> bool {
+    // A sum that does not depend on their order: sets of nodes that are equal have equal ones.
+    let mixed = |n: u32| (u64::from(n) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+    let twice = |n: u32| mixed(n).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    marks.clear();
+    for &e in elements {
+        let (_, _, nodes) = mesh.element(e as usize);
+        if nodes.iter().all(|&n| n >= node) {
+            marks.push(nodes.iter().map(|&n| twice(n)).fold(0, u64::wrapping_add));
+        }
+    }
+    marks.sort_unstable();
+    marks.windows(2).any(|w| w[0] == w[1])
 }
 
 /// A face by its nodes after the lowest one, whichever way it turns; which way that is; and whether both sides of it were met.

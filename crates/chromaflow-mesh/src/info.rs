@@ -61,8 +61,14 @@ pub fn edge_lengths(mesh: &Mesh, threads: usize) -> Vec<[f64; 2]> {
     let nodes = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
     // Squares, which have the order of their bits. An edge comes from each of its elements: that costs less than to tell edges apart.
     let none = || [f64::INFINITY, 0.0].map(|square| AtomicU64::new(square.to_bits()));
-    let ends: Vec<[AtomicU64; 2]> = std::iter::repeat_with(none).take(nodes).collect();
     let parts = par::parts(threads, mesh.elements());
+    // Pieces of nodes, which all threads begin and end.
+    let pieces = nodes.div_ceil(PIECE);
+    let new = |piece: usize| {
+        std::iter::repeat_with(none).take(PIECE.min(nodes - piece * PIECE)).collect::<Vec<_>>()
+    };
+    let ends = par::each_part(parts, |part| par::split(pieces, parts, part).map(new).collect::<Vec<_>>());
+    let ends: Vec<Vec<[AtomicU64; 2]>> = ends.into_iter().flatten().collect();
     par::each_part(parts, |part| {
         for (kind, list) in topology::lists(mesh) {
             let corners = kind.nodes();
@@ -75,7 +81,7 @@ pub fn edge_lengths(mesh: &Mesh, threads: usize) -> Vec<[f64; 2]> {
                     }
                     let edge = sub(mesh.nodes[b], mesh.nodes[a]);
                     let square = dot(edge, edge).to_bits();
-                    for [low, high] in [&ends[a], &ends[b]] {
+                    for [low, high] in [a, b].map(|n| &ends[n / PIECE][n % PIECE]) {
                         // Most change nothing.
                         if square < low.load(Relaxed) {
                             low.fetch_min(square, Relaxed);
@@ -88,8 +94,17 @@ pub fn edge_lengths(mesh: &Mesh, threads: usize) -> Vec<[f64; 2]> {
             }
         }
     });
-    ends.into_iter().map(|pair| pair.map(|square| f64::from_bits(square.into_inner()).sqrt())).collect()
+    let lengths =
+        |pair: &[AtomicU64; 2]| pair.each_ref().map(|square| f64::from_bits(square.load(Relaxed)).sqrt());
+    let found = par::each_part(parts, |part| {
+        let own = &ends[par::split(pieces, parts, part)];
+        own.iter().map(|piece| piece.iter().map(lengths).collect::<Vec<_>>()).collect::<Vec<_>>()
+    });
+    par::joined(parts, found.into_iter().flatten().collect())
 }
+
+/// Nodes of a piece.
+const PIECE: usize = 1 << 14;
 
 /// Elements of one type.
 #[derive(Clone, Debug, PartialEq)]
@@ -174,13 +189,45 @@ const fn corners(kind: Kind) -> (&'static [[usize; 4]], f64) {
 
 /// Scaled Jacobian of an element with the corners `p`, see [`KindInfo::scaled_jacobian`].
 pub fn scaled_jacobian(kind: Kind, p: &[[f64; 3]]) -> f64 {
-    let (corners, ideal) = corners(kind);
-    let at = |&[o, a, b, c]: &[usize; 4]| {
-        let [a, b, c] = [a, b, c].map(|k| sub(p[k], p[o]));
-        let lengths = norm(a) * norm(b) * norm(c);
-        if lengths > 0.0 { dot(cross(a, b), c) / lengths } else { 0.0 }
-    };
-    corners.iter().map(at).fold(f64::INFINITY, f64::min) / ideal
+    Corners::of(kind).scaled_jacobian(p, &lengths(kind, p))
+}
+
+/// Lengths of the edges of an element, in the order of [`Kind::edges`].
+fn lengths(kind: Kind, p: &[[f64; 3]]) -> [f64; 12] {
+    let mut lengths = [0.0; 12];
+    for (length, &[a, b]) in lengths.iter_mut().zip(kind.edges()) {
+        *length = norm(sub(p[a], p[b]));
+    }
+    lengths
+}
+
+/// The corners of elements of a type with the numbers of their edges.
+struct Corners {
+    all: Vec<([usize; 4], [usize; 3])>,
+    ideal: f64,
+}
+
+impl Corners {
+    fn of(kind: Kind) -> Self {
+        let (all, ideal) = corners(kind);
+        let edge = |a: usize, b: usize| {
+            kind.edges()
+                .iter()
+                .position(|e| *e == [a, b] || *e == [b, a])
+                .expect("corners lie at ends of edges")
+        };
+        let with_edges = |&[o, a, b, c]: &[usize; 4]| ([o, a, b, c], [a, b, c].map(|k| edge(o, k)));
+        Self { all: all.iter().map(with_edges).collect(), ideal }
+    }
+
+    fn scaled_jacobian(&self, p: &[[f64; 3]], lengths: &[f64; 12]) -> f64 {
+        let at = |([o, a, b, c], edges): &([usize; 4], [usize; 3])| {
+            let [a, b, c] = [a, b, c].map(|&k| sub(p[k], p[*o]));
+            let lengths = lengths[edges[0]] * lengths[edges[1]] * lengths[edges[2]];
+            if lengths > 0.0 { dot(cross(a, b), c) / lengths } else { 0.0 }
+        };
+        self.all.iter().map(at).fold(f64::INFINITY, f64::min) / self.ideal
+    }
 }
 
 /// The element types of a sound mesh and the largest fold of a quadrilateral in degrees, on so many threads (0: one per core that this
@@ -223,16 +270,16 @@ const BLOCK: usize = 1 << 12;
 fn of_block(mesh: &Mesh, kind: Kind, list: &[u32]) -> ([Gather; 3], f64) {
     let (mut volumes, mut jacobians, mut aspects) = (Gather::NEW, Gather::NEW, Gather::NEW);
     let (mut warp, mut p) = (f64::NEG_INFINITY, Vec::with_capacity(8));
+    let (corners, edges) = (Corners::of(kind), kind.edges().len());
     for e in list.chunks_exact(kind.nodes()) {
         p.clear();
         p.extend(e.iter().map(|&i| mesh.nodes[i as usize]));
         volumes.add(volume(kind, &p));
-        jacobians.add(scaled_jacobian(kind, &p));
-        let mut lengths = Gather::NEW;
-        for &[a, b] in kind.edges() {
-            lengths.add(norm(sub(p[a], p[b])));
-        }
-        aspects.add(lengths.max / lengths.min);
+        let lengths = lengths(kind, &p);
+        jacobians.add(corners.scaled_jacobian(&p, &lengths));
+        let longest = lengths[..edges].iter().fold(f64::NEG_INFINITY, |all, &length| all.max(length));
+        let shortest = lengths[..edges].iter().fold(f64::INFINITY, |all, &length| all.min(length));
+        aspects.add(longest / shortest);
         for face in kind.faces().iter().filter(|f| f.len() == 4) {
             warp = warp.max(fold([0, 1, 2, 3].map(|i| p[face[i]])));
         }

@@ -191,7 +191,7 @@ impl Pairs {
         let (counts, lists): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let (columns, pairs): (Vec<_>, Vec<_>) = lists.into_iter().unzip();
         let columns = par::joined(parts, columns);
-        let pattern = BlockPattern::new(n, beginnings(n, &counts), columns);
+        let pattern = BlockPattern::checked(n, beginnings(n, &counts), columns, parts);
         (pattern.expect("sorted and unique by construction"), par::joined(parts, pairs))
     }
 }

@@ -284,7 +284,6 @@ impl Raw {
         let mut checker =
             Checker { judged: None, mesh: &self.mesh, places: Some(&self.places), report, threads };
         checker.volumes(Some(&doubtful));
-        checker.duplicates();
         let pass = checker.faces();
         report = checker.report;
         turn_over(&mut self.mesh, &pass.tangled);

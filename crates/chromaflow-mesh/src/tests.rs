@@ -434,12 +434,8 @@ fn reports_do_not_depend_on_the_number_of_threads() {
 
 /// Groups that are not ordinary, as their owners.
 fn found(mesh: &Mesh, threads: usize, paired: bool) -> Vec<Vec<(u32, u8)>> {
-    let mut all = Vec::new();
-    let ordinary = |group: &[faces::HalfFace]| check::is_ordinary(mesh, group);
-    faces::groups(mesh, threads, paired, ordinary, |group| {
-        all.push(group.iter().map(|half| (half.owner, half.local)).collect());
-    });
-    all
+    let odd = faces::odd(mesh, threads, paired, |group| check::is_ordinary(mesh, group)).faces;
+    odd.iter().map(|group| group.iter().map(|half| (half.owner, half.local)).collect()).collect()
 }
 
 /// Whatever is wrong with a mesh, faces that are counted in pairs hide nothing of what sorting finds, on any number of threads.

@@ -86,22 +86,23 @@ impl Dual {
     pub(crate) fn of_edges(mesh: &Mesh, pairs: &Pairs, team: &Team) -> Self {
         let (pattern, edge_of) = pairs.graph_with(team.size());
         let edges = pairs.to_vec_with(team.size());
-        let (areas, cones) = areas(mesh, pairs, team);
+        // Patches are little beside the rest: one more thread makes them, where there are some.
+        let ((areas, cones), patches) = if team.size() == 1 {
+            (areas(mesh, pairs, team), patches(mesh))
+        } else {
+            std::thread::scope(|scope| {
+                let patches = scope.spawn(|| patches(mesh));
+                let areas = areas(mesh, pairs, team);
+                (areas, patches.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            })
+        };
         let mut volumes = vec![0.0; mesh.nodes.len()];
         parallel::rows(team, volumes.len(), 1, &mut volumes, |rows, volumes| {
             for (row, volume) in rows.zip(volumes) {
                 *volume = edge_of[pattern.range(row)].iter().map(|&edge| cones[edge as usize]).sum();
             }
         });
-        Self {
-            areas,
-            volumes,
-            patches: patches(mesh),
-            pattern: Arc::new(pattern),
-            edges,
-            edge_of,
-            periods: mesh.periods,
-        }
+        Self { areas, volumes, patches, pattern: Arc::new(pattern), edges, edge_of, periods: mesh.periods }
     }
 
     /// First moments of each face between control volumes about the middle of its edge, `[edges]`: entry `[d][k]` is the

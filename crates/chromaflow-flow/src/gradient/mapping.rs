@@ -13,6 +13,7 @@
 use crate::dual::Dual;
 use crate::parallel;
 use chromaflow_device::Team;
+use std::sync::Mutex;
 
 /// What is added to increments of some rows of a pattern, or of some edges: of most there is nothing, and nothing is read.
 ///
@@ -38,21 +39,37 @@ impl<const N: usize> Added<N> {
     pub(crate) fn new(
         team: &Team,
         count: usize,
-        length: impl Fn(usize) -> usize,
+        length: impl Fn(usize) -> usize + Sync,
         value: impl Fn(usize, usize) -> [f64; N] + Sync,
     ) -> Self {
-        let mut entries = vec![[0; 2]];
+        // Each member numbers its own, from 1.
         let mut first = vec![0; count];
-        for (at, first) in first.iter_mut().enumerate() {
-            let length = length(at) as u32;
-            if length > 0 {
-                *first = entries.len() as u32;
-                entries.extend((0..length).map(|k| [at as u32, k]));
+        let found = Mutex::new(Vec::new());
+        parallel::rows(team, count, 1, &mut first, |range, first| {
+            let mut entries = Vec::new();
+            for (at, first) in range.clone().zip(first) {
+                let length = length(at) as u32;
+                if length > 0 {
+                    *first = entries.len() as u32 + 1;
+                    entries.extend((0..length).map(|k| [at as u32, k]));
+                }
             }
+            found.lock().expect("nobody panics with it").push((range, entries));
+        });
+        let mut found = found.into_inner().expect("nobody panicked");
+        found.sort_unstable_by_key(|(range, _)| (range.start, range.end));
+        let (mut entries, mut before) = (vec![[0; 2]], Vec::with_capacity(found.len()));
+        for (range, own) in found {
+            before.push((range, entries.len() as u32 - 1));
+            entries.extend(own);
         }
         if entries.len() == 1 {
             return Self::default();
         }
+        parallel::rows(team, count, 1, &mut first, |range, first| {
+            let before = before.iter().find(|(own, _)| *own == range).map_or(0, |(_, before)| *before);
+            first.iter_mut().filter(|first| **first > 0).for_each(|first| *first += before);
+        });
         let mut values = vec![[0.0; N]; entries.len()];
         parallel::rows(team, entries.len() - 1, 1, &mut values[1..], |range, out| {
             for (out, [at, k]) in out.iter_mut().zip(&entries[1..][range]) {
@@ -178,7 +195,8 @@ impl Mapping {
         let columns = |i: usize| dual.pattern.columns(i);
         let at = |i: usize, k: usize| shift(i as u32, columns(i)[k]);
         let is_shifted = |i: usize| columns(i).iter().any(|&j| shift(i as u32, j) != [0.0; 3]);
-        let rows = |has: &dyn Fn(usize) -> bool, value: &(dyn Fn(usize, usize) -> [f64; 3] + Sync)| {
+        let rows = |has: &(dyn Fn(usize) -> bool + Sync),
+                    value: &(dyn Fn(usize, usize) -> [f64; 3] + Sync)| {
             Added::new(team, dual.nodes(), |i| if has(i) { columns(i).len() } else { 0 }, value)
         };
         let shifts = rows(&is_shifted, &at);

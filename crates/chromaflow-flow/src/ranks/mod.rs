@@ -36,7 +36,7 @@ pub use partition::{Division, Quality};
 pub use piece::{FileNodes, RankPiece};
 pub use rows::Rows;
 pub(crate) use sliced::spread;
-pub use sliced::{Held, Kept, Sliced, SlicedError};
+pub use sliced::{Held, Kept, Sliced, SlicedError, Twin};
 pub use survey::{Size, Survey};
 pub use unrolled::{Seam, Turning};
 

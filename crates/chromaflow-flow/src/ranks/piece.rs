@@ -1,6 +1,6 @@
 //! A rank's piece of the mesh's file: what it writes where fields are written in pieces.
 
-use super::wire;
+use super::{Kept, wire};
 use crate::mesh::Mesh;
 use crate::mesh::vtk::{Piece, Pieces};
 use crate::output::Field;
@@ -57,10 +57,11 @@ impl RankPiece {
         Ok(Self { rows: own.rows.into_iter().map(here).collect(), ..own })
     }
 
-    /// Of a rank's part of a mesh that no rank has whole, nodes by rows with their owners. Points have the numbers of its rows.
-    pub fn of_part(mesh: &Mesh, owner: &[u32], rank: usize) -> Self {
-        let piece = Pieces::new(mesh, owner).piece(rank);
-        Self { rows: piece.nodes.clone(), turns: Vec::new(), piece }
+    /// Of a rank's part of a mesh that no rank has whole. Points have the numbers of what it keeps.
+    pub fn of_part(kept: &Kept, rank: usize) -> Self {
+        let piece = Pieces::new(&kept.mesh, &kept.owner).piece(rank);
+        let rows = piece.nodes.iter().map(|&node| kept.rows[node as usize]).collect();
+        Self { rows, turns: Vec::new(), piece }
     }
 
     /// A field by rows of the rank as one by points; `turn` turns the numbers of a point so many times. Collective.

@@ -3,7 +3,7 @@
 use super::wire;
 use super::{Kept, Part, Quality, RankPiece, Seam, Whole};
 use chromaflow::dist::{Share, ShareError, SweepExchange};
-use chromaflow::{BlockPattern, Jacobian, OffDiagonal, Permutation};
+use chromaflow::{BlockPattern, Jacobian, OffDiagonal};
 use chromaflow_comm::{CommError, Communicator, Tag};
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -122,9 +122,19 @@ impl Rows {
             return Some(Cow::Borrowed(self.whole.as_ref()?.permutation.new_of_old()));
         }
         let file: Vec<f64> = self.file.iter().map(|&node| f64::from(node)).collect();
-        let all = self.gather(1, &file).into_iter().map(|node| node as u32).collect();
-        let of_file = Permutation::from_old_of_new(all).ok().filter(|_| self.share.ranks().rank() == 0)?;
-        Some(Cow::Owned(of_file.new_of_old().to_vec()))
+        let all: Vec<u32> = self.gather(1, &file).into_iter().map(|node| node as u32).collect();
+        if self.share.ranks().rank() > 0 {
+            return None;
+        }
+        let twins = self.kept.as_ref().map_or(&[][..], |kept| &kept.twins);
+        let mut rows = vec![u32::MAX; all.len() + twins.len()];
+        for (row, node) in (0..).zip(all) {
+            *rows.get_mut(node as usize)? = row;
+        }
+        for &(node, lowest, _) in twins {
+            *rows.get_mut(node as usize)? = *rows.get(lowest as usize)?;
+        }
+        (!rows.contains(&u32::MAX)).then_some(Cow::Owned(rows))
     }
 
     /// Values on the boundary of a mesh that no rank has whole, in the order of [`Kept::surface_rows`], on rank 0; nothing elsewhere, nor

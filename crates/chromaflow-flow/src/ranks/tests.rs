@@ -2,6 +2,7 @@
 
 mod lines;
 mod pieces;
+mod sides;
 mod sliced;
 
 use super::cut::Touched;

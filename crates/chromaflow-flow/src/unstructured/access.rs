@@ -385,7 +385,8 @@ impl FlowSystem {
 
     /// Nodes of the mesh as given (both planes of a planar one).
     pub(super) fn file_nodes(&self) -> usize {
-        let all = self.rows() * if self.planar { 2 } else { 1 };
+        let twins = self.kept().map_or(0, |kept| kept.twins.len());
+        let all = self.rows() * if self.planar { 2 } else { 1 } + twins;
         self.images.as_ref().map_or(all, |images| images.merged.len())
     }
 

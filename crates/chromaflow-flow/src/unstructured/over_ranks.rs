@@ -1,7 +1,7 @@
 //! A solver whose nodes are divided among ranks. Rank 0 leads: what it is asked for it tells the others, who do their part of it in
 //! [`FlowSolver::follow`].
 
-use super::periodic::{joined, without_sides};
+use super::periodic::{joined, pairs, without_sides};
 use super::{FlowSolver, FlowSystem};
 use crate::config::{Boundary, Equations, FlowConfig};
 use crate::laps::Laps;
@@ -12,7 +12,7 @@ use crate::mesh::pairs::Pairs;
 use crate::mesh::periodic::Images;
 use crate::output::Restart;
 use crate::parallel;
-use crate::ranks::{Given, Held, Kept, Part, Quality, Ranks, Sliced, SlicedError, Turning, Whole, divide};
+use crate::ranks::{Given, Held, Kept, Part, Quality, Ranks, Sliced, Turning, Whole, divide};
 use crate::residual::element_colors;
 use chromaflow::Permutation;
 use chromaflow::dist::{Links, Share};
@@ -90,19 +90,18 @@ impl FlowSolver {
     /// # Errors
     /// As [`FlowSolver::over_ranks`]; [`FlowError::Sliced`] for defects of the mesh, and for what wants a whole mesh.
     pub fn over_slices(
-        sliced: Sliced,
+        mut sliced: Sliced,
         config: FlowConfig,
         team: Arc<Team>,
         ranks: Ranks,
     ) -> Result<Self, FlowError> {
         let mut laps = Laps::default();
         check_preconditioner(&config)?;
-        if let Some(marker) =
-            config.boundaries.iter().find_map(|(name, of)| (*of == Boundary::Periodic).then_some(name))
-        {
-            let what = format!("the periodic side `{marker}`");
-            return Err(SlicedError::Whole { what, remedy: "leave out periodic sides" }.into());
+        let is_side = |name: &str| config.boundaries.get(name) == Some(&Boundary::Periodic);
+        if config.boundaries.values().any(|of| *of == Boundary::Periodic) {
+            sliced.join(&*ranks.ranks, is_side, |mesh| pairs(mesh, &config))?;
         }
+        let config = without_sides(config);
         let viscous = config.equations == Equations::Laminar;
         let (part, kept) =
             sliced.divide(&*ranks.ranks, numbering(&config.implicit), (&team, &mut laps), viscous)?;
@@ -170,8 +169,11 @@ impl FlowSolver {
     pub fn places(&self) -> Mesh {
         let _ = self.host.tell(Order::Places);
         let places: Vec<f64> = self.host.nodes.iter().flat_map(|node| [node[5], node[6], node[7]]).collect();
-        let nodes = self.host.to_file_order(3, places);
-        Mesh { nodes: nodes.as_chunks().0.to_vec(), ..Mesh::default() }
+        let mut nodes = self.host.to_file_order(3, places).as_chunks().0.to_vec();
+        for &(node, _, at) in self.host.kept().map_or(&[][..], |kept| &kept.twins) {
+            nodes.get_mut(node as usize).into_iter().for_each(|x| *x = at);
+        }
+        Mesh { nodes, ..Mesh::default() }
     }
 
     /// Values of all rows in the file's order, on rank 0; collective.

@@ -101,7 +101,7 @@ impl FlowSystem {
     /// This rank's piece, cut when it is first asked for.
     fn piece<'a>(&self, rows: &'a Rows, task: Option<&Task<'_>>) -> Result<&'a RankPiece, FlowError> {
         if let (None, Some(kept)) = (rows.piece.get(), &rows.kept) {
-            let _ = rows.piece.set(RankPiece::of_part(&kept.mesh, &kept.owner, rows.share.ranks().rank()));
+            let _ = rows.piece.set(RankPiece::of_part(kept, rows.share.ranks().rank()));
         }
         if rows.piece.get().is_none() {
             let whole = task.zip(rows.whole.as_ref()).map(|(task, whole)| {

@@ -98,7 +98,7 @@ pub(super) fn beginning(
         }
     });
     if let Some(around) = walls.around.as_ref().filter(|_| matches!(config.time, Time::Steady(_))) {
-        around.add_shock_layer(gas, free, &mut nodes);
+        around.add_shock_layer(gas, free, &mut nodes, team);
     }
     if let Some(layer) = &walls.layer {
         layer.slow(gas, &mut nodes);
@@ -182,21 +182,24 @@ impl Around {
     ///
     /// A bow shock moves by a cell in some steps. From the free stream it begins at the wall, and crosses all the layers of cells
     /// that are made for a boundary layer.
-    fn add_shock_layer(&self, gas: Gas<f64>, free: &State, nodes: &mut [NodeRecord]) {
-        for ((node, &d), away) in nodes.iter_mut().zip(&self.distance).zip(&self.away) {
-            let towards = -dot(*away, [free[1], free[2], free[3]]);
-            let sound = (gas.gamma * free[4] / free[0]).sqrt();
-            if d >= self.thickness || towards <= sound {
-                continue;
+    fn add_shock_layer(&self, gas: Gas<f64>, free: &State, nodes: &mut [NodeRecord], team: &Team) {
+        let sound = (gas.gamma * free[4] / free[0]).sqrt();
+        parallel::rows(team, nodes.len(), 1, nodes, |rows, nodes| {
+            let around = self.distance[rows.clone()].iter().zip(&self.away[rows]);
+            for (node, (&d, away)) in nodes.iter_mut().zip(around) {
+                let towards = -dot(*away, [free[1], free[2], free[3]]);
+                if d >= self.thickness || towards <= sound {
+                    continue;
+                }
+                let (density, pressure) = behind_shock(gas, towards / sound);
+                node[0] = density * free[0];
+                node[4] = pressure * free[4];
+                let left = towards * (d / self.thickness) / density;
+                for k in 0..3 {
+                    node[1 + k] = free[1 + k] + (towards - left) * away[k];
+                }
             }
-            let (density, pressure) = behind_shock(gas, towards / sound);
-            node[0] = density * free[0];
-            node[4] = pressure * free[4];
-            let left = towards * (d / self.thickness) / density;
-            for k in 0..3 {
-                node[1 + k] = free[1 + k] + (towards - left) * away[k];
-            }
-        }
+        });
     }
 }
 

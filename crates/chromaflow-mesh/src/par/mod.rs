@@ -38,12 +38,18 @@ pub(crate) fn each_part<R: Send>(parts: usize, f: impl Fn(usize) -> R + Sync) ->
     })
 }
 
-/// `f(piece)` of each piece of a work, on so many threads; the results in their order.
-pub(crate) fn each_in_turn<R: Send>(parts: usize, pieces: usize, f: impl Fn(usize) -> R + Sync) -> Vec<R> {
+/// `f(state, piece)` of each piece of a work, on so many threads that each have a state of their own; the results in their order.
+fn each_in_turn<S, R: Send>(
+    parts: usize,
+    pieces: usize,
+    state: impl Fn() -> S + Sync,
+    f: impl Fn(&mut S, usize) -> R + Sync,
+) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let found = each_part(parts, |_| {
+        let mut state = state();
         let own = std::iter::from_fn(|| Some(next.fetch_add(1, Relaxed)).filter(|&piece| piece < pieces));
-        own.map(|piece| (piece, f(piece))).collect::<Vec<_>>()
+        own.map(|piece| (piece, f(&mut state, piece))).collect::<Vec<_>>()
     });
     let mut found: Vec<_> = found.into_iter().flatten().collect();
     found.sort_unstable_by_key(|(piece, _)| *piece);
@@ -77,21 +83,74 @@ pub(crate) fn each_piece<T: Send, R: Send>(
     })
 }
 
-/// Items with the buckets they belong to, as one thread names them, in piles of neighboring buckets.
+/// Items of a pile that stand next to one another.
+const RUN: usize = 256;
+
+/// Items with the buckets they belong to, as one thread names them, in piles of neighboring buckets. A pile is some runs of places in
+/// memory that the thread takes in large pieces: nothing moves as piles grow, and the system is asked for few pages.
 pub(crate) struct Spread<T> {
+    /// Binary logarithm of the buckets of a pile.
     shift: u32,
-    piles: Vec<Vec<(u32, T)>>,
+    /// Binary logarithm of the places of a piece of memory, of one run at least.
+    size: u32,
+    pieces: Vec<Vec<(u32, T)>>,
+    /// The place of the next item of each pile; at the end of a run there is none yet.
+    next: Vec<usize>,
+    /// The first places of the runs of each pile.
+    runs: Vec<Vec<usize>>,
+    /// Places of all runs.
+    taken: usize,
 }
 
-impl<T> Spread<T> {
+impl<T: Copy + Default> Spread<T> {
+    /// Of so many piles.
+    fn new(piles: usize, shift: u32, size: u32) -> Self {
+        Self {
+            shift,
+            size,
+            pieces: Vec::new(),
+            next: vec![0; piles],
+            runs: vec![Vec::new(); piles],
+            taken: 0,
+        }
+    }
+
     /// One more item of a bucket.
     #[inline(always)]
     pub(crate) fn put(&mut self, bucket: u32, item: T) {
-        self.piles[(bucket >> self.shift) as usize].push((bucket, item));
+        let pile = (bucket >> self.shift) as usize;
+        let mut at = self.next[pile];
+        if at.is_multiple_of(RUN) {
+            at = self.run(pile);
+        }
+        self.pieces[at >> self.size][at & ((1 << self.size) - 1)] = (bucket, item);
+        self.next[pile] = at + 1;
+    }
+
+    /// Begins a run of a pile.
+    #[cold]
+    fn run(&mut self, pile: usize) -> usize {
+        let at = self.taken;
+        self.taken += RUN;
+        if at >> self.size == self.pieces.len() {
+            self.pieces.push(vec![(0, T::default()); 1 << self.size]);
+        }
+        self.runs[pile].push(at);
+        at
+    }
+
+    /// The items of a pile in the order in which they came.
+    fn pile(&self, pile: usize) -> impl Iterator<Item = &[(u32, T)]> {
+        let runs = &self.runs[pile];
+        runs.iter().enumerate().map(move |(k, &first)| {
+            let count = if k + 1 < runs.len() { RUN } else { self.next[pile] - first };
+            &self.pieces[first >> self.size][first & ((1 << self.size) - 1)..][..count]
+        })
     }
 }
 
 /// The items of a range of buckets.
+#[derive(Default)]
 pub struct Buckets<T> {
     /// The number of the range among all.
     pub number: usize,
@@ -101,12 +160,35 @@ pub struct Buckets<T> {
     items: Vec<T>,
 }
 
-impl<T> Buckets<T> {
+impl<T: Copy + Default> Buckets<T> {
     /// Items of a bucket, in the order in which they were named.
     #[inline(always)]
     pub fn of(&self, bucket: usize) -> &[T] {
         let at = bucket - self.range.start;
         &self.items[self.ptr[at] as usize..self.ptr[at + 1] as usize]
+    }
+
+    /// Takes the items of a pile from all threads.
+    fn fill(&mut self, number: usize, range: Range<usize>, spreads: &[Spread<T>]) {
+        let runs = || spreads.iter().flat_map(|spread| spread.pile(number));
+        let (ptr, items) = (&mut self.ptr, &mut self.items);
+        ptr.clear();
+        ptr.resize(range.len() + 2, 0);
+        for (bucket, _) in runs().flatten() {
+            ptr[*bucket as usize - range.start + 2] += 1;
+        }
+        for k in 2..ptr.len() {
+            ptr[k] += ptr[k - 1];
+        }
+        // Beginnings become ends as items come, which are the beginnings one place before.
+        items.clear();
+        items.resize(ptr[range.len() + 1] as usize, T::default());
+        for &(bucket, item) in runs().flatten() {
+            let at = &mut ptr[bucket as usize - range.start + 1];
+            items[*at as usize] = item;
+            *at += 1;
+        }
+        (self.number, self.range) = (number, range);
     }
 }
 
@@ -128,40 +210,23 @@ pub(crate) fn ranges(buckets: usize) -> Vec<Range<usize>> {
 ///
 /// Items go to piles first, then each pile into its buckets, where they stay in a core's cache: nothing is written at random places of a
 /// large array, and threads share nothing. Linear, and no memory is written before the thread that uses it has it.
-pub(crate) fn grouped<T: Copy + Default + Send, R: Send>(
+pub(crate) fn grouped<T: Copy + Default + Send + Sync, R: Send>(
     parts: usize,
     buckets: usize,
     each: impl Fn(usize, &mut Spread<T>) + Sync,
     f: impl Fn(&Buckets<T>) -> R + Sync,
 ) -> Vec<R> {
     let (ranges, shift) = (ranges(buckets), width(buckets).trailing_zeros());
+    // Places at once: some for each bucket of a part.
+    let size = (8 * buckets / parts).next_power_of_two().clamp(16 * RUN, 1 << 22).trailing_zeros();
     let spreads = each_part(parts, |part| {
-        let mut spread = Spread { shift, piles: ranges.iter().map(|_| Vec::new()).collect() };
+        let mut spread = Spread::new(ranges.len(), shift, size);
         each(part, &mut spread);
-        spread.piles.into_iter().map(Mutex::new).collect::<Vec<_>>()
+        spread
     });
-    each_in_turn(parts, ranges.len(), |pile| {
-        // Taken out, so that its memory is given back by this thread.
-        let take = |spread: &Vec<Mutex<Vec<_>>>| {
-            std::mem::take(&mut *spread[pile].lock().expect("each pile is taken once"))
-        };
-        let own: Vec<Vec<(u32, T)>> = spreads.iter().map(take).collect();
-        let range = ranges[pile].clone();
-        let mut ptr = vec![0_u32; range.len() + 2];
-        for (bucket, _) in own.iter().flatten() {
-            ptr[*bucket as usize - range.start + 2] += 1;
-        }
-        for k in 2..ptr.len() {
-            ptr[k] += ptr[k - 1];
-        }
-        // Beginnings become ends as items come, which are the beginnings one place before.
-        let mut items = vec![T::default(); ptr[range.len() + 1] as usize];
-        for (bucket, item) in own.into_iter().flatten() {
-            let at = &mut ptr[bucket as usize - range.start + 1];
-            items[*at as usize] = item;
-            *at += 1;
-        }
-        f(&Buckets { number: pile, range, ptr, items })
+    each_in_turn(parts, ranges.len(), Buckets::default, |own, pile| {
+        own.fill(pile, ranges[pile].clone(), &spreads);
+        f(own)
     })
 }
 
@@ -196,7 +261,7 @@ pub(crate) fn joined<T: Copy + Default + Send>(parts: usize, lists: Vec<Vec<T>>)
 mod tests {
     use super::*;
 
-    /// Several piles, some of them empty; items that were named in ascending order stand so.
+    /// Several piles of many runs, some of them empty; items that were named in ascending order stand so.
     #[test]
     fn items_come_into_their_buckets_on_any_number_of_threads() {
         let (n, buckets) = (100_000_u32, 2000_u32);
@@ -232,7 +297,12 @@ mod tests {
         assert_eq!(each_part(4, |part| part * part), [0, 1, 4, 9]);
         for parts in [1, 3] {
             let squares: Vec<usize> = (0..20).map(|i| i * i).collect();
-            assert_eq!(each_in_turn(parts, 20, |i| i * i), squares);
+            let before = |state: &mut usize, i: usize| {
+                assert!(i >= *state, "in their order");
+                *state = i;
+                i * i
+            };
+            assert_eq!(each_in_turn(parts, 20, || 0, before), squares);
         }
     }
 }

@@ -186,6 +186,15 @@ pub enum PeriodicError {
 }
 
 impl PeriodicError {
+    /// The same where nodes have other numbers.
+    #[must_use]
+    pub fn numbered(mut self, number: impl Fn(u32) -> u32) -> Self {
+        if let Self::Unmatched { node, .. } | Self::Unturned { node, .. } = &mut self {
+            *node = number(*node);
+        }
+        self
+    }
+
     /// How far a node may lie from the image of its partner, over the shortest edge of the side there.
     pub const TOLERANCE: f64 = 0.01;
 }

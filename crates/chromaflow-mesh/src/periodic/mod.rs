@@ -171,7 +171,7 @@ pub fn is_turned(mesh: &Mesh, [from, to]: &Pair) -> bool {
 }
 
 /// Finds the partners of markers that a `.mapbc` file calls periodic without saying with which.
-pub(crate) fn pair_by_code(mesh: &mut Mesh) {
+pub fn pair_by_code(mesh: &mut Mesh) {
     let mut found = Vec::new();
     for (k, marker) in mesh.markers.iter().enumerate() {
         if marker.code == Some(CODE)
@@ -290,8 +290,11 @@ impl Images {
     }
 }
 
-/// Elements must be narrower than half a period, so that the shortest way between two of their corners is theirs.
-fn are_fine_enough(mesh: &Mesh, periods: &Periods) -> Result<(), PeriodicError> {
+/// Elements must be narrower than half a period, so that the shortest way between two of their corners is theirs; `mesh` is not merged.
+///
+/// # Errors
+/// [`PeriodicError::Coarse`] of the first that is not.
+pub fn are_fine_enough(mesh: &Mesh, periods: &Periods) -> Result<(), PeriodicError> {
     let mut wide = None;
     mesh.each_element(|_, _, nodes| {
         if wide.is_some() {

@@ -2,6 +2,7 @@
 
 use crate::vector;
 use chromaflow_device::Team;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 /// A renumbering of rows: `new_of_old` and its inverse `old_of_new`.
 ///
@@ -57,6 +58,47 @@ impl Permutation {
             }
         }
         Ok(Self { new_of_old, old_of_new, identity })
+    }
+
+    /// The same on all members of a team.
+    pub(super) fn from_old_of_new_with(old_of_new: Vec<u32>, team: &Team) -> Result<Self, NotAPermutation> {
+        let rows = old_of_new.len();
+        if team.size() == 1 || rows < vector::PARALLEL_FROM {
+            return Self::from_old_of_new(old_of_new);
+        }
+        let new_of_old: Vec<AtomicU32> = (0..rows).map(|_| AtomicU32::new(u32::MAX)).collect();
+        let (wrong, moved) = (AtomicBool::new(false), AtomicBool::new(false));
+        team.run(|member| {
+            let share = member.share(rows);
+            let (mut own_wrong, mut own_moved) = (false, false);
+            for (at, &row) in share.clone().zip(&old_of_new[share]) {
+                own_moved |= row as usize != at;
+                let before = new_of_old.get(row as usize).map(|slot| slot.swap(at as u32, Relaxed));
+                own_wrong |= before != Some(u32::MAX);
+            }
+            wrong.fetch_or(own_wrong, Relaxed);
+            moved.fetch_or(own_moved, Relaxed);
+        });
+        if wrong.into_inner() {
+            // Which entry it is, one of them says.
+            return Self::from_old_of_new(old_of_new);
+        }
+        let new_of_old = new_of_old.into_iter().map(AtomicU32::into_inner).collect();
+        Ok(Self { new_of_old, old_of_new, identity: !moved.into_inner() })
+    }
+
+    /// Of rows that go group by group and keep their order there: the group of each, and where groups begin.
+    pub(super) fn by_groups(group: &[u32], mut next: Vec<u32>) -> Self {
+        let (mut new_of_old, mut old_of_new) = (Vec::with_capacity(group.len()), vec![0; group.len()]);
+        let mut identity = true;
+        for (row, &group) in (0_u32..).zip(group) {
+            let new = &mut next[group as usize];
+            old_of_new[*new as usize] = row;
+            new_of_old.push(*new);
+            identity &= *new == row;
+            *new += 1;
+        }
+        Self { new_of_old, old_of_new, identity }
     }
 
     /// Number of rows.

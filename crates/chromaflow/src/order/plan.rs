@@ -310,5 +310,5 @@ fn by_length(
         }
     });
     drop(windows);
-    Permutation::from_old_of_new(old_of_new).expect("sorted rows are the same rows")
+    Permutation::from_old_of_new_with(old_of_new, team).expect("sorted rows are the same rows")
 }

@@ -83,7 +83,7 @@ pub(super) fn reverse_cuthill_mckee_with(graph: &Adjacency, team: &Team) -> Perm
         }
     }
     order.reverse();
-    Permutation::from_old_of_new(order).expect("every row is numbered once")
+    Permutation::from_old_of_new_with(order, team).expect("every row is numbered once")
 }
 
 const NOT_FOUND: u32 = u32::MAX;

@@ -406,3 +406,45 @@ proptest! {
         prop_assert!(Coloring::greedy(&g, VertexOrder::SmallestLast).count() <= degeneracy + 1);
     }
 }
+
+/// What a team makes is what one thread makes, and so is what is wrong with a list that is no permutation.
+#[test]
+fn permutations_do_not_depend_on_the_number_of_threads() {
+    let rows = 40_000_u32;
+    let scattered: Vec<u32> = (0..rows).map(|i| i * 7919 % rows).collect();
+    let changed = |at: usize, row: u32| {
+        let mut list = scattered.clone();
+        list[at] = row;
+        list
+    };
+    let (twice, outside) = (changed(33_333, scattered[5]), changed(20_000, rows));
+    for list in [(0..rows).collect(), scattered, twice, outside] {
+        let one = Permutation::from_old_of_new(list.clone());
+        for threads in [2, 3, 8] {
+            assert_eq!(Permutation::from_old_of_new_with(list.clone(), &Team::new(threads)), one);
+        }
+    }
+    let (permutation, batches) = Coloring::new((0..rows).map(|i| i * i % 5).collect()).renumber();
+    let again = Permutation::from_old_of_new(permutation.old_of_new().to_vec());
+    assert_eq!(Ok(&permutation), again.as_ref());
+    assert!(batches.iter().all(|rows| permutation.old_of_new()[rows].is_sorted()));
+}
+
+/// A band of three, whole and with a column that is too low at the beginning of a thread's rows and within them, or not there.
+#[test]
+fn patterns_are_checked_alike_by_any_number_of_threads() {
+    let rows = 50_000_u32;
+    let row_ptr: Vec<u32> = (0..=rows).map(|row| 3 * row).collect();
+    let columns: Vec<u32> = (0..rows).flat_map(|row| [row, row + 1, row + 2]).collect();
+    let cols = rows as usize + 2;
+    let damages = [(0, 0), (3 * 25_000, 25_001), (3 * 30_000 + 1, 0), (3 * rows as usize - 1, rows + 2)];
+    for (at, column) in damages {
+        let mut columns = columns.clone();
+        columns[at] = column;
+        let one = BlockPattern::new(cols, row_ptr.clone(), columns.clone());
+        assert_eq!(one.is_ok(), at == 0);
+        for threads in [2, 3, 4, 9] {
+            assert_eq!(BlockPattern::checked(cols, row_ptr.clone(), columns.clone(), threads), one);
+        }
+    }
+}

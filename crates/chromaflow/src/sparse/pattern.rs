@@ -1,6 +1,7 @@
 //! Where the blocks of a sparse matrix are.
 
 use super::ShapeError;
+use chromaflow_device::split;
 use std::ops::Range;
 
 /// The positions of the stored blocks of a block-sparse matrix, row by row.
@@ -75,12 +76,28 @@ pub enum PatternError {
     },
 }
 
+/// Fewest rows for which a thread is started.
+const FEW_ROWS: usize = 1 << 14;
+
 impl BlockPattern {
     /// A pattern with `cols` columns from row pointers and column indices.
     ///
     /// # Errors
     /// [`PatternError`] names the first row and column that are wrong.
     pub fn new(cols: usize, row_ptr: Vec<u32>, col_idx: Vec<u32>) -> Result<Self, PatternError> {
+        Self::checked(cols, row_ptr, col_idx, 1)
+    }
+
+    /// The same, its columns looked at by so many threads.
+    ///
+    /// # Errors
+    /// As [`BlockPattern::new`].
+    pub fn checked(
+        cols: usize,
+        row_ptr: Vec<u32>,
+        col_idx: Vec<u32>,
+        threads: usize,
+    ) -> Result<Self, PatternError> {
         if row_ptr.first() != Some(&0) {
             return Err(PatternError::Start { first: 0 });
         }
@@ -97,7 +114,17 @@ impl BlockPattern {
             return Err(PatternError::End { end, len: col_idx.len() });
         }
         let pattern = Self { cols, row_ptr, col_idx };
-        if pattern.ascends() {
+        let (rows, threads) = (pattern.rows(), threads.clamp(1, 1 + pattern.rows() / FEW_ROWS));
+        let ascend = std::thread::scope(|scope| {
+            let part = |k: usize| pattern.ascends(split(rows, threads, k));
+            let others: Vec<_> = (1..threads).map(|k| scope.spawn(move || part(k))).collect();
+            let own = part(0);
+            others
+                .into_iter()
+                .map(|other| other.join().expect("nobody panics"))
+                .fold(own, |all, one| all & one)
+        });
+        if ascend {
             return Ok(pattern);
         }
         for row in 0..pattern.rows() {
@@ -112,18 +139,20 @@ impl BlockPattern {
         Ok(pattern)
     }
 
-    /// Whether the columns of each row ascend and are there: what [`Self::new`] asks for, in loops without branches.
-    fn ascends(&self) -> bool {
+    /// Whether the columns of each of some rows ascend and are there: what [`Self::new`] asks for, in loops without branches.
+    fn ascends(&self, rows: Range<usize>) -> bool {
         let falls = |columns: &[u32]| columns.windows(2).map(|w| usize::from(w[1] <= w[0])).sum::<usize>();
-        let ends = self.row_ptr.windows(2).filter(|w| w[1] > w[0]).map(|w| w[1] as usize);
+        let row_ptr = &self.row_ptr[rows.start..=rows.end];
+        let [first, end] = [row_ptr[0], row_ptr[rows.len()]].map(|at| at as usize);
+        let ends = row_ptr.windows(2).filter(|w| w[1] > w[0]).map(|w| w[1] as usize);
         // Columns fall nowhere but from one row to the next.
-        let (mut between, mut last, mut inside) = (0, 0, true);
+        let (mut between, mut last, mut inside) = (0, first, true);
         for end in ends {
             inside &= (self.col_idx[end - 1] as usize) < self.cols;
-            between += usize::from(last > 0 && self.col_idx[last] <= self.col_idx[last - 1]);
+            between += usize::from(last > first && self.col_idx[last] <= self.col_idx[last - 1]);
             last = end;
         }
-        inside && falls(&self.col_idx) == between
+        inside && falls(&self.col_idx[first..end]) == between
     }
 
     /// A pattern from row pointers and column indices that are known to make one.

@@ -7,7 +7,7 @@ use crate::run::prepare::{Prepared, known};
 use chromaflow_device::Team;
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::march::FlowError;
-use chromaflow_flow::mesh::{Slices, periodic};
+use chromaflow_flow::mesh::Slices;
 use chromaflow_flow::ranks::Sliced;
 use chromaflow_flow::unstructured::Ranks;
 use std::sync::Arc;
@@ -72,8 +72,6 @@ impl Way {
         }
         let slices = Slices::open(&path, &case.read_options(source)?);
         let found = slices.as_ref().ok().map(Slices::counts);
-        let periodic = slices.as_ref().is_ok_and(|slices| slices.has_code(periodic::CODE))
-            || case.boundary.values().any(|spec| spec.partner().is_some());
         let lines = case.linear.precond == PrecondName::Lines
             || case.linear.open && found.as_ref().is_some_and(is_of_hexahedra);
         let output = &case.output;
@@ -81,7 +79,6 @@ impl Way {
             !(output.averages.is_empty() && output.probes.is_empty() && output.volume_means.is_empty());
         let reasons = [
             (case.mesh.refine > 0, ["mesh", "refine"], "refinement"),
-            (periodic, ["boundary", ""], "periodic sides"),
             (lines, ["linear", "precond"], "lines, which cross the mesh"),
             (
                 output.volume && !output.pieces,
@@ -96,12 +93,11 @@ impl Way {
         let reason = reasons.into_iter().find(|(there, ..)| *there);
         match (case.mesh.reading, reason, found) {
             (Reading::Slices, Some((_, [section, key], what)), _) => {
-                let keys = if key.is_empty() { vec![section] } else { vec![section, key] };
                 let text = format!(
                     "{what}: mesh.reading = \"slices\" leaves no rank with the whole mesh, which this wants; change it, or leave out \
                      mesh.reading"
                 );
-                Err(source.error(&keys, &text))
+                Err(source.error(&[section, key], &text))
             }
             // What is wrong with the file, all ranks say alike.
             (Reading::Slices, None, _) => Ok(Self::Slices),

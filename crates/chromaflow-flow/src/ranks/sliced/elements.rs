@@ -2,6 +2,7 @@
 //! owns.
 
 use super::post::{Table, ask, distinct, swap};
+use super::sides::Sides;
 use crate::mesh::{Kind, Slice, SliceFace, reader_of};
 use chromaflow_comm::{CommError, Communicator};
 
@@ -120,13 +121,16 @@ pub struct Directory<'a> {
     pub first: usize,
     /// Owners of those.
     pub owner: Vec<u32>,
+    /// Which nodes are one.
+    pub sides: &'a Sides,
 }
 
 impl Directory<'_> {
     /// The owners of nodes; collective.
     pub fn owners(&self, nodes: &[u32]) -> Result<Vec<u32>, CommError> {
         let reader = |node: u32| reader_of(self.count, self.ranks.size(), node as usize) as u32;
-        let asked: Vec<(u32, u32)> = nodes.iter().map(|&node| (reader(node), node)).collect();
+        let lowest = nodes.iter().map(|&node| self.sides.lowest(node));
+        let asked: Vec<(u32, u32)> = lowest.map(|node| (reader(node), node)).collect();
         ask(self.ranks, &asked, |nodes| {
             nodes.iter().map(|&node| self.owner[node as usize - self.first]).collect()
         })
@@ -162,13 +166,14 @@ pub fn to_owners(directory: &Directory<'_>, read: Pack) -> Result<Pack, CommErro
 }
 
 /// The second layer: elements and faces around nodes of others that elements around own ones have. `own` are those around own nodes, whose
-/// numbers are `owned`; `near` are all nodes of these with their owners.
+/// numbers are `owned`; `near` are all nodes of these that have rows, with their owners.
 pub fn second_layer(
-    ranks: &dyn Communicator,
+    directory: &Directory<'_>,
     own: &Pack,
     owned: &[u32],
     near: (&[u32], &[u32]),
 ) -> Result<Pack, CommError> {
+    let (ranks, sides) = (directory.ranks, directory.sides);
     let (numbers, owners) = near;
     let mut asked = vec![Vec::new(); ranks.size()];
     for (&node, &owner) in numbers.iter().zip(owners).filter(|(_, owner)| **owner as usize != ranks.rank()) {
@@ -193,12 +198,13 @@ pub fn second_layer(
     let mut packs = vec![Pack::default(); ranks.size()];
     let mut whom: Vec<usize> = Vec::new();
     let mut to = |nodes: &[u32], packs: &mut [Pack], push: &dyn Fn(&mut Pack)| {
+        let nodes = || nodes.iter().map(|&node| sides.lowest(node));
         whom.clear();
-        whom.extend(nodes.iter().flat_map(|&node| asking(node)));
+        whom.extend(nodes().flat_map(asking));
         whom.sort_unstable();
         whom.dedup();
         // Whoever owns a node of it has it already.
-        let wants = |rank: &&usize| nodes.iter().all(|&node| owner(node) != **rank);
+        let wants = |rank: &&usize| nodes().all(|node| owner(node) != **rank);
         whom.iter().filter(wants).for_each(|&rank| push(&mut packs[rank]));
     };
     for (kind, number, nodes) in own.each() {

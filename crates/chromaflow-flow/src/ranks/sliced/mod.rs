@@ -12,20 +12,24 @@
 //! | `color.rs` | colors found by all ranks |
 //! | `part.rs` | the part made of what came |
 //! | `post.rs` | lists that pass between ranks |
+//! | `sides.rs` | periodic sides |
 
 mod color;
 mod curve;
 mod elements;
 mod part;
 mod post;
+mod sides;
 #[cfg(test)]
 mod tests;
 
 pub use curve::spread;
 pub use part::Kept;
+pub use sides::Twin;
 
 use super::{Part, own_host};
 use crate::laps::Laps;
+use crate::mesh::periodic::PeriodicError;
 use crate::mesh::{
     Counts, Defect, Kind, Marker, MeshError, Place, ReadOptions, Report, Slice, Slices, Survey,
     check_markers, range_of, reader_of,
@@ -36,6 +40,7 @@ use chromaflow_device::Team;
 use curve::Node;
 use elements::{Directory, Pack, second_layer, to_owners};
 use post::{distinct, gather_all, swap};
+use sides::Sides;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -53,6 +58,9 @@ pub enum SlicedError {
         /// What to do instead.
         remedy: &'static str,
     },
+    /// Periodic sides that do not fit.
+    #[error(transparent)]
+    Periodic(Box<PeriodicError>),
     /// Other ranks.
     #[error(transparent)]
     Ranks(#[from] CommError),
@@ -66,6 +74,8 @@ pub struct Sliced {
     markers: Vec<Marker>,
     /// Marker and number there of each face of the slice.
     in_markers: Vec<[u32; 2]>,
+    /// Periodic sides that were joined.
+    sides: Sides,
 }
 
 impl Sliced {
@@ -116,7 +126,8 @@ impl Sliced {
             [marker, *next - 1]
         };
         let in_markers = slice.faces.iter().map(&mut place).collect();
-        let sliced = Self { markers: slices.markers(&patches), slices, slice, in_markers };
+        let sliced =
+            Self { markers: slices.markers(&patches), slices, slice, in_markers, sides: Sides::default() };
         let names = sliced.markers.iter().map(|marker| &*marker.name);
         // One rank tells what all see.
         let empty = all.values().map(|faces| *faces == [0; 2]);
@@ -162,8 +173,13 @@ impl Sliced {
         held.at("slices", self.slice.bytes() + size_of_val(&nodes[..]));
         let names = ranks.gather_all(&own_host())?;
         let (_, order) = super::by_host(&names);
-        let (owned, owner) = curve::divide(ranks, team, &nodes, &order)?;
-        drop(nodes);
+        let (owned, of_nodes) = curve::divide(ranks, team, &nodes, &order)?;
+        // Nodes without rows of their own have no owner.
+        let mut owner = vec![u32::MAX; self.slice.nodes.len()];
+        for (node, &of) in nodes.iter().zip(&of_nodes) {
+            owner[node.number as usize - self.slice.first_node] = of;
+        }
+        drop((nodes, of_nodes));
         self.slice.nodes = Vec::new();
         laps.end("order");
         let mut in_markers = self.in_markers.iter();
@@ -172,13 +188,14 @@ impl Sliced {
             let [a, b, c, d] = face.nodes;
             [a, b, c, d, *marker, *number, face.number]
         });
-        let directory = Directory { ranks, count: self.counts().nodes, first: self.slice.first_node, owner };
+        let (count, first, sides) = (self.counts().nodes, self.slice.first_node, &self.sides);
+        let directory = Directory { ranks, count, first, owner, sides };
         let numbers: Vec<u32> = owned.iter().map(|node| node.number).collect();
         held.at("elements sent", 2 * read.bytes());
         let own = to_owners(&directory, read)?;
-        let near = distinct(own.nodes());
+        let near = distinct(own.nodes().map(|node| sides.lowest(node)));
         let near_owners = directory.owners(&near)?;
-        let outer = second_layer(ranks, &own, &numbers, (&near, &near_owners))?;
+        let outer = second_layer(&directory, &own, &numbers, (&near, &near_owners))?;
         held.at("layers", 2 * (own.bytes() + outer.bytes()));
         let all = own.joined(outer);
         laps.end("divide");
@@ -197,7 +214,11 @@ impl Sliced {
             let apexes = list.chunks_exact(kind.nodes()).filter(move |_| kind == Kind::Pyramid).map(|e| e[4]);
             list.iter().copied().chain(apexes)
         });
-        let of_faces = self.slice.faces.iter().flat_map(|face| face.nodes).filter(|&n| n != u32::MAX);
+        let elements = elements.map(|node| self.sides.lowest(node));
+        // Faces of joined sides lie within the mesh.
+        let faces = self.slice.faces.iter().zip(&self.in_markers).filter(|(_, of)| !self.sides.has(of[0]));
+        let of_faces = faces.flat_map(|(face, _)| face.nodes).filter(|&n| n != u32::MAX);
+        let of_faces = of_faces.map(|node| self.sides.lowest(node));
         let counts = [self.counted(ranks, elements)?, self.counted(ranks, of_faces)?];
         let first = self.slice.first_node;
         let node = |(i, at): (usize, &[f64; 3])| {
@@ -206,11 +227,13 @@ impl Sliced {
             Node { at: *at, number: (first + i) as u32, weight: twice / 2 + 2 }
         };
         let mut report = Report::default();
-        for (i, &at) in self.slice.nodes.iter().enumerate().filter(|(i, _)| counts[0][*i] == 0) {
+        let has_row = |i: usize| self.sides.lowest((first + i) as u32) as usize == first + i;
+        let unused = |i: usize| counts[0][i] == 0 && has_row(i);
+        for (i, &at) in self.slice.nodes.iter().enumerate().filter(|(i, _)| unused(*i)) {
             report.add(Defect::UnusedNode, || self.slices.unused(first + i, at));
         }
         self.judged(ranks, report)?;
-        Ok(self.slice.nodes.iter().enumerate().map(node).collect())
+        Ok(self.slice.nodes.iter().enumerate().filter(|(i, _)| has_row(*i)).map(node).collect())
     }
 
     /// How often all ranks name each node that this one has read.

@@ -4,6 +4,7 @@ use super::color::{Items, Priority};
 use super::curve::{Node, before};
 use super::elements::{Directory, Face, Pack, corners};
 use super::post::{Ghosts, Table, distinct, gather_all};
+use super::sides::{InFile, Twin};
 use super::{Held, Sliced, SlicedError};
 use crate::laps::Laps;
 use crate::mesh::pairs::Pairs;
@@ -15,17 +16,21 @@ use chromaflow::order::{Adjacency, ColoringMethod, Plan, PlanReport, Spread, pri
 use chromaflow_comm::{CommError, Communicator, Op};
 use chromaflow_device::Team;
 
-/// What a rank keeps of a mesh that no rank has whole.
+/// What a rank keeps of a mesh that no rank has whole, as its file has it: periodic sides are apart.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    /// Its part, nodes by rows.
+    /// Its part, nodes by rows; where sides were joined, in the order of the file.
     pub mesh: Mesh,
-    /// Rank that owns each row of it.
+    /// Rank that owns the row of each node of it.
     pub owner: Vec<u32>,
+    /// Row here of each node of it.
+    pub rows: Vec<u32>,
     /// The boundary of the whole mesh, nodes in the order of their rows.
     pub surface: Mesh,
     /// Those rows.
     pub surface_rows: Vec<u32>,
+    /// Nodes of the file that have no row of their own.
+    pub twins: Vec<Twin>,
     /// The most bytes that it held of meshes at once.
     pub held: Held,
 }
@@ -58,7 +63,8 @@ impl Nodes {
     fn of(found: &Found<'_>) -> Result<Self, CommError> {
         let rank = found.ranks.rank() as u32;
         let owned = found.owned.iter().map(|node| node.number);
-        let numbers = distinct(found.all.nodes().chain(owned.clone()));
+        let named = found.all.nodes().map(|node| found.sliced.sides.lowest(node));
+        let numbers = distinct(named.chain(owned.clone()));
         let owner = found.directory.owners(&numbers)?;
         let table = Table::of(&numbers);
         let place = |number: u32| table.get(number).expect("a node of this part");
@@ -72,7 +78,7 @@ impl Nodes {
 impl Found<'_> {
     /// Checks the mesh, orders and colors its rows, and puts the part together.
     pub fn into_part(
-        mut self,
+        self,
         numbering: Numbering,
         (team, laps): (&Team, &mut Laps),
         viscous: bool,
@@ -83,12 +89,19 @@ impl Found<'_> {
         let mut places = vec![[0.0; 3]; nodes.numbers.len()];
         nodes.own.iter().zip(&self.owned).for_each(|(&at, node)| places[at as usize] = node.at);
         nodes.ghosts.exchange(ranks, &mut places)?;
-        let Local { mut mesh, numbers, faces } = self.mesh(&nodes, places);
-        let owns: Vec<bool> = nodes.owner.iter().map(|&owner| owner == rank).collect();
+        let sides = &self.sliced.sides;
+        let in_file = InFile::of(sides, self.all.nodes(), (&nodes.numbers, &places));
+        let Local { mut mesh, numbers, faces } = self.mesh(&in_file);
+        let owns: Vec<bool> = in_file.node.iter().map(|&at| nodes.owner[at as usize] == rank).collect();
         let names =
-            Names { slices: &self.sliced.slices, nodes: &nodes.numbers, elements: &numbers, faces: &faces };
+            Names { slices: &self.sliced.slices, nodes: &in_file.numbers, elements: &numbers, faces: &faces };
         let report = mend(&mut mesh, &owns, &names, team.size());
         self.sliced.judged(ranks, report)?;
+        self.sliced.are_narrow(ranks, &mesh)?;
+        let apart = (!sides.is_empty()).then(|| mesh.clone());
+        if apart.is_some() {
+            mesh = sides.joined(&mesh, &in_file, places);
+        }
         laps.end("check");
         let edges = Pairs::edges_with(&mesh, team.size());
         let graph = Adjacency::with_team(&edges.graph_with(team.size()).0, team)
@@ -98,7 +111,10 @@ impl Found<'_> {
             if viscous { self.element_colors(&mesh, &numbers, &nodes, &edges)? } else { Vec::new() };
         laps.end("color");
         let quality = self.quality(&nodes, &graph)?;
-        let (surface, surface_rows) = self.surface(&mesh, &faces, &owns, &rows.global)?;
+        let row_of = |at: u32| rows.global[in_file.node[at as usize] as usize];
+        let of_file = (&in_file, apart.as_ref().unwrap_or(&mesh));
+        let (file_surface, surface_rows) = self.surface(of_file, &faces, &owns, row_of)?;
+        let surface = sides.boundary(&file_surface, &surface_rows);
         // From the order of the file to that of rows.
         let mut order: Vec<u32> = (0..nodes.numbers.len() as u32).collect();
         order.sort_unstable_by_key(|&at| rows.global[at as usize]);
@@ -111,8 +127,24 @@ impl Found<'_> {
         let complete = file.iter().map(|number| u8::from(self.near.binary_search(number).is_ok())).collect();
         let bound = |&offset: &u32| global.partition_point(|&row| row < offset) as u32;
         held.at("the part", 2 * mesh_bytes(&mesh) + self.all.bytes() + mesh_bytes(&surface));
-        let kept =
-            Kept { mesh: mesh.clone(), owner: owner.clone(), surface: surface.clone(), surface_rows, held };
+        let kept_owner = if apart.is_some() {
+            in_file.node.iter().map(|&at| nodes.owner[at as usize]).collect()
+        } else {
+            owner.clone()
+        };
+        let kept = Kept {
+            rows: if apart.is_some() {
+                in_file.node.iter().map(|&at| new[at as usize]).collect()
+            } else {
+                (0..owner.len() as u32).collect()
+            },
+            mesh: apart.unwrap_or_else(|| mesh.clone()),
+            owner: kept_owner,
+            surface: file_surface,
+            surface_rows,
+            twins: sides.twins(),
+            held,
+        };
         let part = Part {
             colors: rows.offsets.iter().map(bound).collect(),
             owner,
@@ -131,13 +163,13 @@ impl Found<'_> {
         Ok((part, kept))
     }
 
-    /// The elements and faces here by numbers of this part's nodes.
-    fn mesh(&mut self, nodes: &Nodes, places: Vec<[f64; 3]>) -> Local {
+    /// The elements and faces here by numbers of the file's nodes here.
+    fn mesh(&self, in_file: &InFile) -> Local {
         fn lists<const N: usize>(list: &[u32], at: impl Fn(u32) -> u32) -> (Vec<[u32; N]>, Vec<u32>) {
             let each = list.chunks_exact(N + 1);
             each.map(|e| (std::array::from_fn(|k| at(e[k + 1])), e[0])).unzip()
         }
-        let table = Table::of(&nodes.numbers);
+        let table = Table::of(&in_file.numbers);
         let at = |number: u32| table.get(number).expect("a node of this part");
         let [a, b, c, d] = &self.all.elements;
         let ((tets, a), (pyramids, b)) = (lists(a, at), lists(b, at));
@@ -149,7 +181,8 @@ impl Found<'_> {
             push(&mut markers[marker], corners(face).iter().map(|&i| at(i)));
             faces[marker][corners(face).len() - 3].push([face[5], face[6]]);
         }
-        let mesh = Mesh { nodes: places, tets, pyramids, prisms, hexes, markers, ..Mesh::default() };
+        let nodes = in_file.places.clone();
+        let mesh = Mesh { nodes, tets, pyramids, prisms, hexes, markers, ..Mesh::default() };
         Local { mesh, numbers: [a, b, c, d], faces }
     }
 
@@ -231,8 +264,8 @@ impl Found<'_> {
         let whole: Vec<[u64; 2]> = (0..count).map(|c| [sums[c][1], sums[count + c][1]]).collect();
         let [sizes, costs] = [0, 1].map(|k| whole.iter().map(move |color| color[k]));
         let report = PlanReport {
-            rows: self.directory.count,
-            edges: ((costs.sum::<u64>() - 2 * self.directory.count as u64) / 2) as usize,
+            rows: sizes.clone().sum::<u64>() as usize,
+            edges: ((costs.sum::<u64>() - 2 * sizes.clone().sum::<u64>()) / 2) as usize,
             max_degree: most(ranks, own.iter().map(|&i| degrees[i as usize] as usize))?,
             before: self.spread(graph, own, &nodes.numbers)?,
             after: self.spread(graph, own, &along)?,
@@ -330,14 +363,14 @@ impl Found<'_> {
         })
     }
 
-    /// The boundary of the whole mesh, its nodes in the order of their rows, and these rows; each rank tells of faces whose lowest node it
-    /// owns, as its elements turn them.
+    /// The boundary of the whole mesh as its file has it, its nodes in the order of their rows, then of the file, and these rows; each rank tells
+    /// of faces whose lowest node it owns, as its elements turn them.
     fn surface(
         &self,
-        mesh: &Mesh,
+        (in_file, mesh): (&InFile, &Mesh),
         faces: &[[Vec<[u32; 2]>; 2]],
         owns: &[bool],
-        global: &[u32],
+        row_of: impl Fn(u32) -> u32,
     ) -> Result<(Mesh, Vec<u32>), CommError> {
         let (mut told, mut seen): (Vec<Face>, _) = (Vec::new(), Bits::new(mesh.nodes.len()));
         for (m, marker) in mesh.markers.iter().enumerate() {
@@ -346,34 +379,35 @@ impl Found<'_> {
                 triangles.zip(&faces[m][0]).collect::<Vec<_>>(),
                 marker.quads.iter().copied().zip(&faces[m][1]).collect(),
             ];
-            for (nodes, &[number, in_file]) in lists.into_iter().flatten() {
+            for (nodes, &[number, of_file]) in lists.into_iter().flatten() {
                 let here = || nodes.iter().filter(|&&i| i != u32::MAX);
                 seen.extend(here().copied());
                 if here().min().is_some_and(|&low| owns[low as usize]) {
-                    let row = nodes.map(|i| global.get(i as usize).copied().unwrap_or(u32::MAX));
-                    let [a, b, c, d] = row;
-                    told.push([a, b, c, d, m as u32, number, in_file]);
+                    let in_numbers = |i: u32| in_file.numbers.get(i as usize).copied().unwrap_or(u32::MAX);
+                    let [a, b, c, d] = nodes.map(in_numbers);
+                    told.push([a, b, c, d, m as u32, number, of_file]);
                 }
             }
         }
-        let mut nodes: Vec<(u32, [f64; 3])> = Vec::new();
+        let mut nodes: Vec<([u32; 2], [f64; 3])> = Vec::new();
         let own: Vec<u32> = seen.list().into_iter().filter(|&i| owns[i as usize]).collect();
-        let rows: Vec<u32> = own.iter().map(|&i| global[i as usize]).collect();
+        let rows: Vec<[u32; 2]> = own.iter().map(|&i| [row_of(i), in_file.numbers[i as usize]]).collect();
         let places: Vec<[f64; 3]> = own.iter().map(|&i| mesh.nodes[i as usize]).collect();
         for (rows, places) in gather_all(self.ranks, &rows)?.into_iter().zip(gather_all(self.ranks, &places)?)
         {
             nodes.extend(rows.into_iter().zip(places));
         }
         nodes.sort_unstable_by_key(|node| node.0);
-        let (rows, places): (Vec<u32>, _) = nodes.into_iter().unzip();
+        let (rows, places): (Vec<[u32; 2]>, _) = nodes.into_iter().unzip();
+        let table = Table::of(&rows.iter().map(|row| row[1]).collect::<Vec<_>>());
         let mut faces = gather_all(self.ranks, &told)?.concat();
         faces.sort_unstable_by_key(super::elements::place_of);
         let mut surface = Mesh { nodes: places, markers: self.sliced.markers.clone(), ..Mesh::default() };
-        let at = |row: &u32| rows.binary_search(row).expect("a node of the boundary") as u32;
+        let at = |number: &u32| table.get(*number).expect("a node of the boundary");
         for face in &faces {
             push(&mut surface.markers[face[4] as usize], corners(face).iter().map(at));
         }
-        Ok((surface, rows))
+        Ok((surface, rows.into_iter().map(|row| row[0]).collect()))
     }
 }
 
@@ -398,7 +432,7 @@ struct Rows {
 }
 
 /// Adds a face of three or four nodes.
-fn push(marker: &mut Marker, mut nodes: impl ExactSizeIterator<Item = u32>) {
+pub(super) fn push(marker: &mut Marker, mut nodes: impl ExactSizeIterator<Item = u32>) {
     let triangle = nodes.len() == 3;
     let mut next = || nodes.next().expect("three or four nodes");
     let [a, b, c] = [next(), next(), next()];

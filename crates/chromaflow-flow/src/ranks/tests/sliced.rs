@@ -20,13 +20,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A case whose mesh lies in a file.
-struct Stored {
-    path: PathBuf,
-    case: Case,
+pub(super) struct Stored {
+    pub(super) path: PathBuf,
+    pub(super) case: Case,
     _dir: tempfile::TempDir,
 }
 
-fn stored(case: Case) -> Stored {
+pub(super) fn stored(case: Case) -> Stored {
     stored_as(case, "mesh.lb8.ugrid")
 }
 
@@ -40,7 +40,7 @@ fn stored_as(case: Case, name: &str) -> Stored {
 
 impl Stored {
     /// What each rank finds with its solver.
-    fn each<T: Send + 'static>(
+    pub(super) fn each<T: Send + 'static>(
         &self,
         size: usize,
         reproducible: bool,
@@ -61,7 +61,7 @@ impl Stored {
         .unwrap()
     }
 
-    fn over(&self, size: usize, reproducible: bool, from: Option<&Restart>) -> Outcome {
+    pub(super) fn over(&self, size: usize, reproducible: bool, from: Option<&Restart>) -> Outcome {
         let (case, from) = (self.case.clone(), from.cloned());
         let mut found = self.each(size, reproducible, move |rank, solver| {
             marched(rank, solver, &case, from.as_ref(), |_| Ok(()))
@@ -209,7 +209,10 @@ fn pieces_of_slices_have_the_cells_and_values_of_the_whole() {
     for marker in &mesh.markers {
         config.boundaries.insert(marker.name.clone(), Boundary::Farfield);
     }
-    let stored = stored(Case { mesh, config, bump: true, iterations: 0 });
+    check_pieces(&stored(Case { mesh, config, bump: true, iterations: 0 }));
+}
+
+pub(super) fn check_pieces(stored: &Stored) {
     let mesh = &stored.case.mesh;
     let fields = alone(&stored.case).fields;
     let fields: Vec<_> = fields

@@ -41,7 +41,7 @@ pub(super) fn without_sides(mut config: FlowConfig) -> FlowConfig {
 }
 
 /// Pairs, by the set-up or else by the mesh's file, each once.
-fn pairs(mesh: &Mesh, config: &FlowConfig) -> Result<Vec<Pair>, PeriodicError> {
+pub(super) fn pairs(mesh: &Mesh, config: &FlowConfig) -> Result<Vec<Pair>, PeriodicError> {
     let said = |name: &str| {
         let by_file = || mesh.marker(name).and_then(|m| m.partner.as_deref());
         config.partners.get(name).map(String::as_str).or_else(by_file)

@@ -241,11 +241,6 @@ impl Slices {
         names.into_iter().map(|(name, code)| Marker { name, code, ..Marker::default() }).collect()
     }
 
-    /// Whether the mesh's `.mapbc` gives a patch this code.
-    pub fn has_code(&self, code: i32) -> bool {
-        self.table.values().any(|(_, of)| *of == code)
-    }
-
     /// A finding of a node that no element has.
     pub fn unused(&self, number: usize, at: [f64; 3]) -> Finding {
         let what = "no element has it".to_owned();
@@ -324,7 +319,6 @@ pub fn mend(mesh: &mut Mesh, owned: &[bool], names: &Names<'_>, count: usize) ->
     let mut checker =
         Checker { mesh, places: None, report: Report::default(), threads, judged: Some(&judged) };
     checker.volumes(Some(&doubtful));
-    checker.duplicates();
     let pass = checker.faces();
     let mut report = checker.report;
     turn_over(mesh, &pass.tangled);

@@ -9,20 +9,17 @@ use crate::raw::Raw;
 /// Faces of elements (edges of planar ones) that one element has, in the order of their nodes.
 pub(super) fn free(raw: &Raw, threads: usize) -> Vec<NumberedFace> {
     let Some(flat) = &raw.flat else {
-        let mut free = Vec::new();
-        faces::groups(
-            &raw.mesh,
-            threads,
-            false,
-            |halves| halves.len() != 1,
-            |halves| {
-                let (kind, _, nodes) = raw.mesh.element(halves[0].owner as usize);
-                let (mut face, corners) = faces::face_nodes(kind, nodes, halves[0].local);
-                face[corners..].fill(u32::MAX);
-                free.push((face, 0, 0));
-            },
-        );
-        return free;
+        let free = |halves: &Vec<faces::HalfFace>| {
+            let (kind, _, nodes) = raw.mesh.element(halves[0].owner as usize);
+            let (mut face, corners) = faces::face_nodes(kind, nodes, halves[0].local);
+            face[corners..].fill(u32::MAX);
+            (face, 0, 0)
+        };
+        return faces::odd(&raw.mesh, threads, false, |halves| halves.len() != 1)
+            .faces
+            .iter()
+            .map(free)
+            .collect();
     };
     let mut halves: Vec<([u32; 2], [u32; 2])> = Vec::new();
     let mut edges = |nodes: &[u32]| {

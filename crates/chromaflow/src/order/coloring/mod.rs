@@ -329,13 +329,7 @@ impl Coloring {
         for c in 0..self.count {
             offsets[c + 1] += offsets[c];
         }
-        let mut next = offsets.clone();
-        let mut old_of_new = vec![0; self.colors.len()];
-        for (row, &c) in self.colors.iter().enumerate() {
-            old_of_new[next[c as usize] as usize] = row as u32;
-            next[c as usize] += 1;
-        }
-        let permutation = Permutation::from_old_of_new(old_of_new).expect("every row has one color");
+        let permutation = Permutation::by_groups(&self.colors, offsets.clone());
         (permutation, RowBatches::new(offsets))
     }
 }
