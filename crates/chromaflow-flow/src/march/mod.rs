@@ -10,7 +10,7 @@
 //! reject?              a bad state, a linear system not solved StepControl::rejects_update
 //! accept               the next CFL number                     StepControl::accept
 //! go back?             the next step's order in space          FirstOrder::changes
-//! give up?             the run has come to nothing              FirstOrder::gives_up
+//! give up?             the run has come to nothing              FirstOrder::gives_up, Progress::is_lost
 //! ```
 //! A [`System`] has its state on the host ([`Host`]) or on a device that computes in its place. The march knows who has the
 //! newest state: what the host changes the device takes before its next step, what the device changes the host gets when
@@ -155,7 +155,10 @@ impl<S: Host> March<S> {
     fn advance(&mut self, at: &Moment, report: &mut StepReport) -> Result<(), FlowError> {
         let size = S::size(&report.residual);
         let time = self.host.time();
-        let rests = !S::EXPLICIT && self.progress.rests(size, self.host.flow_round_off());
+        let round_off = self.host.flow_round_off();
+        let rests = !S::EXPLICIT && self.progress.rests(size, round_off);
+        let away = self.progress.runs_away(size, round_off);
+        let lost = self.progress.is_lost() && !self.first_order.leads_back(self.host.returns());
         let decision = if S::EXPLICIT {
             self.progress.check_explicit(time, size)
         } else {
@@ -164,6 +167,7 @@ impl<S: Host> March<S> {
             let decision = decision.unless_round_off(time, rests, &report.coupled_orders);
             if at.first_order { decision.of_start() } else { decision }
         };
+        let decision = decision.unless_away(time, away, lost, self.progress.iteration);
         (report.orders, report.time_step, report.outcome) =
             (decision.orders, decision.time_step, decision.outcome);
         match decision.next {
@@ -195,13 +199,15 @@ impl<S: Host> March<S> {
         let (most, returns) = (self.host.first_order_steps(), self.host.returns());
         if !S::EXPLICIT && self.first_order.changes(seen, most, returns) {
             self.control.begin();
+            self.progress.away = 0;
             if self.first_order.starts_anew() {
                 self.sync()?;
                 self.host_to_set().start_anew();
             }
         }
         if report.outcome.is_none() && self.first_order.gives_up(seen.orders, returns) {
-            report.outcome = Some(Outcome::Stagnated);
+            let diverged = Outcome::Diverged { iteration: self.progress.iteration };
+            report.outcome = Some(if away { diverged } else { Outcome::Stagnated });
         }
         Ok(())
     }

@@ -22,11 +22,21 @@ pub(crate) struct Progress {
     /// Smallest residual within rounding errors, and iterations since it was reached; 0 and 0 above them.
     pub smallest: f64,
     pub idle: usize,
+    /// Steps in succession, up to the present one, from states whose residual has run away from the first one.
+    pub away: usize,
 }
 
 /// Iterations within rounding errors, without a residual a tenth below the smallest one, after which nothing else is left of it: what
 /// rounding leaves is known by its size only, and some flows fall on for another order.
 const IDLE: usize = 25;
+
+/// Residual over the first one of a run from which it has run away.
+const AWAY: f64 = 1e5;
+/// Steps in succession that far away after which a run that has no way back has diverged.
+const LOST: usize = 100;
+/// Over what rounding leaves, the least of a first residual: one below it, of a stream that meets nothing yet, has lost half of its digits and is no
+/// measure for what follows.
+const MEASURE: f64 = 6.7e7;
 
 /// What a residual means for the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,6 +70,17 @@ impl Decision {
             && coupled.iter().all(|&orders| orders >= steady.orders)
         {
             (self.outcome, self.next) = (Some(Outcome::Converged), Next::Done);
+        }
+        self
+    }
+
+    /// A run that ends with a residual that has run away, or has stayed away where nothing leads back (`lost`), has diverged, whatever else it would have
+    /// ended as.
+    pub fn unless_away(mut self, time: &Time, away: bool, lost: bool, iteration: usize) -> Self {
+        if let Time::Steady(_) = time
+            && (lost || (away && self.outcome.is_some()))
+        {
+            (self.outcome, self.next) = (Some(Outcome::Diverged { iteration }), Next::Done);
         }
         self
     }
@@ -141,6 +162,19 @@ impl Progress {
         self.idle >= IDLE || residual == 0.0
     }
 
+    /// Whether the flow's residual, whose rounding errors are of size `round_off`, has run away: five orders above the first one.
+    pub fn runs_away(&mut self, residual: f64, round_off: f64) -> bool {
+        let first = *self.first_residual.get_or_insert(residual);
+        self.away =
+            if first > 0.0 && residual > AWAY * first.max(MEASURE * round_off) { self.away + 1 } else { 0 };
+        self.away > 0
+    }
+
+    /// Whether it has stayed away for long.
+    pub fn is_lost(&self) -> bool {
+        self.away > LOST
+    }
+
     /// The same as [`Self::orders`] of the unknowns beside the flow, each against its largest residual so far; residuals of no more than
     /// `round_off` are nothing.
     pub fn coupled_orders(&mut self, residuals: &[f64], round_off: &[f64]) -> Vec<f64> {
@@ -196,6 +230,9 @@ impl Progress {
             restart.set("smallest_residual", self.smallest);
             restart.set("idle_iterations", self.idle as f64);
         }
+        if self.away > 0 {
+            restart.set("away_iterations", self.away as f64);
+        }
         if let Time::Unsteady(_) = time {
             restart.set("time_step", self.step as f64);
             restart.set("subiteration", self.subiteration as f64);
@@ -210,16 +247,26 @@ impl Progress {
         let largest = (0..).map_while(|i| restart.facts.get(&format!("{LARGEST}{i}")).copied()).collect();
         let (smallest, idle) =
             (restart.positive("smallest_residual").unwrap_or(0.0), count("idle_iterations"));
-        Self { iteration: count("iteration"), step, subiteration, first_residual, largest, smallest, idle }
+        Self {
+            iteration: count("iteration"),
+            step,
+            subiteration,
+            first_residual,
+            largest,
+            smallest,
+            idle,
+            away: count("away_iterations"),
+        }
     }
 }
 
 /// Facts of a restart that tell how far a run has come, but nothing of its state.
-const OF_A_RUN: [&str; 17] = [
+const OF_A_RUN: [&str; 18] = [
     "iteration",
     "first_residual",
     "smallest_residual",
     "idle_iterations",
+    "away_iterations",
     "time_step",
     "subiteration",
     "cfl",
@@ -299,6 +346,17 @@ mod tests {
     }
 
     #[test]
+    fn a_residual_five_orders_above_the_first_has_run_away() {
+        let mut progress = Progress::default();
+        let mut seen = |residual: f64| (progress.runs_away(residual, 1e-16), progress.is_lost());
+        assert_eq!([1e-3, 99.0].map(&mut seen), [(false, false); 2]);
+        assert!((0..LOST).all(|_| seen(101.0) == (true, false)) && seen(101.0) == (true, true), "for long");
+        assert_eq!([99.0, 101.0].map(&mut seen), [(false, false), (true, false)], "it came back");
+        let mut still = Progress::default();
+        assert!([1e-15, 1e-6, 1e-4].iter().all(|&residual| !still.runs_away(residual, 1e-16)), "rounding");
+    }
+
+    #[test]
     fn systems_beside_the_flow_fall_from_their_largest_residual() {
         let mut progress = Progress::default();
         let mut orders = |residuals: [f64; 2]| progress.coupled_orders(&residuals, &[1e-15, 1e-15]);
@@ -348,6 +406,7 @@ mod tests {
             largest: vec![0.7, 0.0],
             smallest: 1e-14,
             idle: 3,
+            away: 4,
         };
         let mut restart = Restart::default();
         progress.store(&time, &mut restart);

@@ -22,6 +22,8 @@ struct Number {
     start: usize,
     /// CFL numbers of steps of first order, and of others.
     cfl: [Vec<f64>; 2],
+    /// How often it may go back to first order.
+    returns: usize,
     /// How often the first state was set again.
     anew: usize,
 }
@@ -34,7 +36,8 @@ impl Number {
     fn starting(x: f64, factor: f64, time: Time, start: usize) -> March<Self> {
         let (last_good, level, reduction) = (x, x, None);
         let (begun, cfl) = (Vec::new(), [Vec::new(), Vec::new()]);
-        let number = Self { x, last_good, level, factor, reduction, time, begun, start, cfl, anew: 0 };
+        let number =
+            Self { x, last_good, level, factor, reduction, time, begun, start, cfl, returns: 2, anew: 0 };
         March::of(number, CflControl::new(Cfl { start: 1.0, min: 0.01, ..Cfl::default() }))
     }
 
@@ -91,7 +94,7 @@ impl Host for Number {
     }
 
     fn flow_round_off(&self) -> f64 {
-        1e-9
+        1e-14
     }
 
     fn first_order_steps(&self) -> usize {
@@ -99,7 +102,7 @@ impl Host for Number {
     }
 
     fn returns(&self) -> usize {
-        2
+        self.returns
     }
 
     fn start_anew(&mut self) {
@@ -213,14 +216,14 @@ fn steps_that_lead_nowhere_are_rejected() {
 #[test]
 fn round_off_has_converged() {
     let time = Time::Steady(Steady { iterations: 100, orders: 2.0 });
-    let mut march = Number::march(1e-10, 1.0, time);
+    let mut march = Number::march(1e-15, 1.0, time);
     let mut last = None;
     let outcome = march.run(|report| {
         last = Some((report.iteration, report.orders));
         true
     });
-    assert_eq!((outcome, last, march.host.x), (Outcome::Converged, Some((26, 0.0)), 1e-10));
-    let mut march = Number::starting(1e-10, 1.0, time, 50);
+    assert_eq!((outcome, last, march.host.x), (Outcome::Converged, Some((26, 0.0)), 1e-15));
+    let mut march = Number::starting(1e-15, 1.0, time, 50);
     assert_eq!((march.run(|_| true), march.iteration()), (Outcome::Converged, 27), "of a start, too");
 }
 
@@ -274,6 +277,30 @@ fn a_run_that_leads_nowhere_goes_back_twice() {
     assert_eq!(phases, [(false, false), (true, false), (false, false), (true, true), (false, true)]);
     assert_eq!((anew, march.host.anew), (vec![102, 152, 253, 303], 1));
     assert_eq!((outcome, march.iteration()), (Outcome::Stagnated, 503));
+}
+
+/// A residual that has grown by five orders and stays there has diverged, whether its iterations are over, the run has gone back twice or may not.
+#[test]
+fn a_run_that_does_not_come_back_has_diverged() {
+    let run = |iterations: usize, returns: usize| {
+        let mut march = Number::march(1e-4, 2.0, Time::Steady(Steady { iterations, orders: 2.0 }));
+        march.host.returns = returns;
+        while march.host.x < 50.0 {
+            assert_eq!(march.step().outcome, None, "it grows step by step");
+        }
+        march.host.factor = 1.0;
+        let outcome = march.run(|_| true);
+        assert_eq!(outcome, Outcome::Diverged { iteration: march.iteration() });
+        march.iteration()
+    };
+    assert_eq!([run(60, 2), run(1000, 0)], [60, 118], "a hundred steps that far away");
+    assert!((350..500).contains(&run(1000, 2)), "after all ways back: {}", run(1000, 2));
+    let mut back = Number::march(1e-4, 2.0, Time::Steady(Steady { iterations: 100, orders: 2.0 }));
+    while back.host.x < 50.0 {
+        back.step();
+    }
+    back.host.factor = 0.5;
+    assert_eq!(back.run(|_| true), Outcome::Converged, "it came back");
 }
 
 #[test]

@@ -60,6 +60,11 @@ impl FirstOrder {
         self.returns > AS_ASKED
     }
 
+    /// Whether a run that may go back `returns` times is on its way back, or may still take it.
+    pub fn leads_back(&self, returns: usize) -> bool {
+        self.under_way || self.returns < returns
+    }
+
     /// After a step that was not rejected; whether the next is of another order. `most`: as in [`Self::new`]; `returns`: how often the run
     /// may go back.
     pub fn changes(&mut self, seen: Seen, most: usize, returns: usize) -> bool {
@@ -80,7 +85,7 @@ impl FirstOrder {
         } else {
             self.idle += 1;
         }
-        let goes_back = self.returns < returns && self.idle >= STALLED && seen.orders < FALLEN;
+        let goes_back = self.leads_back(returns) && self.idle >= STALLED && seen.orders < FALLEN;
         if goes_back {
             (self.under_way, self.returns) = (true, self.returns + 1);
         }
