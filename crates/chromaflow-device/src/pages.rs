@@ -23,8 +23,11 @@ pub struct LargePages;
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use libc::{
+        MADV_HUGEPAGE, MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, MREMAP_MAYMOVE, PROT_READ, PROT_WRITE, madvise,
+        mmap, mremap, munmap,
+    };
     use std::alloc::Layout;
-    use std::ffi::{c_int, c_void};
     use std::ptr::null_mut;
 
     /// Bytes of a large page.
@@ -33,29 +36,6 @@ mod linux {
     const LARGE: usize = 32 << 20;
     /// A multiple of every usual page.
     const PAGES: usize = 1 << 16;
-    const FAILED: *mut c_void = usize::MAX as *mut c_void;
-
-    unsafe extern "C" {
-        fn mmap(
-            at: *mut c_void,
-            length: usize,
-            access: c_int,
-            flags: c_int,
-            file: c_int,
-            from: isize,
-        ) -> *mut c_void;
-        fn munmap(at: *mut c_void, length: usize) -> c_int;
-        fn mremap(at: *mut c_void, length: usize, new: usize, flags: c_int, ...) -> *mut c_void;
-        fn madvise(at: *mut c_void, length: usize, advice: c_int) -> c_int;
-    }
-
-    const READ_AND_WRITE: c_int = 3;
-    const PRIVATE: c_int = 2;
-    /// Of memory alone, no file.
-    const ANONYMOUS: c_int =
-        if cfg!(any(target_arch = "mips", target_arch = "mips64")) { 0x800 } else { 0x20 };
-    const MAY_MOVE: c_int = 1;
-    const HUGE_PAGES: c_int = 14;
 
     /// Whether an array is mapped by itself; the same for all its life, but where it is reallocated.
     pub fn is_large(layout: &Layout) -> bool {
@@ -72,8 +52,8 @@ mod linux {
         let length = whole(size);
         // SAFETY: new memory, of which what lies before and behind the array is given back.
         unsafe {
-            let start = mmap(null_mut(), length + LARGE_PAGE, READ_AND_WRITE, PRIVATE | ANONYMOUS, -1, 0);
-            if start == FAILED {
+            let start = mmap(null_mut(), length + LARGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            if start == MAP_FAILED {
                 return null_mut();
             }
             let before = start.cast::<u8>().align_offset(LARGE_PAGE);
@@ -85,7 +65,7 @@ mod linux {
                 munmap(at.byte_add(length), LARGE_PAGE - before);
             }
             // A refusal costs speed at most.
-            madvise(at, length, HUGE_PAGES);
+            madvise(at, length, MADV_HUGEPAGE);
             at.cast()
         }
     }
@@ -105,8 +85,8 @@ mod linux {
     /// As of [`unmap`], if it is not null.
     pub unsafe fn remap(at: *mut u8, size: usize, new: usize) -> *mut u8 {
         // SAFETY: as the caller says.
-        let to = unsafe { mremap(at.cast(), whole(size), whole(new), MAY_MOVE) };
-        if to == FAILED { null_mut() } else { to.cast() }
+        let to = unsafe { mremap(at.cast(), whole(size), whole(new), MREMAP_MAYMOVE) };
+        if to == MAP_FAILED { null_mut() } else { to.cast() }
     }
 }
 
@@ -191,13 +171,9 @@ unsafe impl GlobalAlloc for LargePages {
 pub fn keep_freed() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
-        const TRIM_THRESHOLD: i32 = -1;
-        const TOP_PAD: i32 = -2;
-        const MMAP_THRESHOLD: i32 = -3;
-        unsafe extern "C" {
-            fn mallopt(parameter: i32, value: i32) -> i32;
-        }
-        for (parameter, value) in [(TRIM_THRESHOLD, 1 << 30), (TOP_PAD, 8 << 20), (MMAP_THRESHOLD, 32 << 20)]
+        use libc::{M_MMAP_THRESHOLD, M_TOP_PAD, M_TRIM_THRESHOLD, mallopt};
+        for (parameter, value) in
+            [(M_TRIM_THRESHOLD, 1 << 30), (M_TOP_PAD, 8 << 20), (M_MMAP_THRESHOLD, 32 << 20)]
         {
             // SAFETY: sets a number of the allocator, which takes what it can.
             unsafe { mallopt(parameter, value) };
