@@ -36,9 +36,6 @@ type Unused = (&'static str, &'static [&'static str], &'static str);
 const UNSTRUCTURED: [Unused; 1] =
     [("structured", &[], "a structured grid in [grid] would have one; leave the section out")];
 
-/// Keys of steps that only compressible flows take.
-const NEWTON: [&str; 3] = ["nonlinear", "newton_tolerance", "newton_directions"];
-
 const STRUCTURED: [Unused; 6] = [
     ("mesh", &[], "the grid is in [grid]"),
     ("numerics", &[], "schemes and viscous terms are in [structured]"),
@@ -48,12 +45,11 @@ const STRUCTURED: [Unused; 6] = [
     ("output", &["matrix", "matrix_file"], "cases of meshes and of incompressible flow write linear systems"),
 ];
 
-const INCOMPRESSIBLE: [Unused; 7] = [
+const INCOMPRESSIBLE: [Unused; 6] = [
     ("mesh", &[], "the grid is in [grid]"),
     ("flow", &[], "the fluid is in [incompressible]"),
     ("structured", &[], "fluxes are in [numerics], block ILU is in [linear]"),
     ("scalar", &[], "its scalars are in [incompressible]"),
-    ("march", &NEWTON, "compressible flows take Newton-Krylov steps"),
     ("march", &["first_order_iterations", "max_change"], "start with a smaller `cfl_start` instead"),
     ("output", &["cuts"], "pressure and velocity are in surface.vtu"),
 ];
@@ -161,7 +157,8 @@ impl Case {
                 Self::Unstructured(case)
             }
             SolverKind::Incompressible => {
-                let case: IncompressibleCase = source.parse_with(sets)?;
+                let mut case: IncompressibleCase = source.parse_with(sets)?;
+                case.choose(&table);
                 if let (Some(section), Some(given)) =
                     (&case.turbulence, table.get("turbulence").and_then(toml::Value::as_table))
                     && let Some((key, remedy)) = section.idle_key(given)

@@ -3,7 +3,7 @@
 //! **Units**: density is 1, so that pressure is pressure over density; lengths in the grid's unit, velocities in whatever
 //! unit the boundary conditions and the viscosity share.
 
-use crate::config::{Cfl, Time, TurbulenceConfig};
+use crate::config::{Cfl, NewtonKrylov, Time, TurbulenceConfig};
 use crate::equations::{ArtificialCompressibility, Equations};
 use crate::march::{FlowError, keeps, not_turned};
 use crate::mesh::periodic::Rotation;
@@ -219,12 +219,14 @@ pub struct Implicit {
     pub corrections: usize,
     /// They end when the linear residual has fallen by this factor.
     pub reduction: f64,
+    /// Newton-Krylov steps, around the matrix of plain ones; none: plain steps.
+    pub newton: Option<NewtonKrylov>,
 }
 
 impl Default for Implicit {
     fn default() -> Self {
         let cfl = Cfl { start: 5.0, min: 0.01, max: 100.0, growth: 1.2, adaptive: true };
-        Self { cfl, ilu: StructuredIluOptions::default(), corrections: 3, reduction: 1e-2 }
+        Self { cfl, ilu: StructuredIluOptions::default(), corrections: 3, reduction: 1e-2, newton: None }
     }
 }
 

@@ -9,7 +9,7 @@
 use super::config::Fluid;
 use super::ghosts::{ghost_of, given, scalar_ghost};
 use super::residual::{Line, load, next_line};
-use super::space::{Patch, Space};
+use super::space::{Block, Patch, Space};
 use super::system::System;
 use super::turbulence::{self, Leaving, Side, Turbulence};
 use crate::equations::Equations;
@@ -209,6 +209,10 @@ fn add_boundary(
                 diag[n * c + r] += by_volume * by_cell[4 * c] / beta;
             }
         }
+        if patch.wall {
+            let relative = std::array::from_fn(|c| 0.5 * (q[1 + c] - ghost[1 + c]));
+            turbulence.add_friction_slope(patch, face, &relative, diag);
+        }
         turbulence.add_friction((block, &space.axes), field, (patch, face), diag);
     }
 }
@@ -257,6 +261,44 @@ pub(super) fn add_time_step(
     }
 }
 
+/// The volume of a cell over its time step at a CFL number of 1: the largest of the spectral radii of the directions.
+fn radius(
+    space: &Space,
+    (fluid, turbulence): (&Fluid, Option<&Turbulence>),
+    (block, number): (&Block, usize),
+    field: &[f64],
+    at: usize,
+) -> f64 {
+    let (len, metrics) = (block.cells.len(), &block.metrics);
+    let volume = metrics.volume[at];
+    let q = std::array::from_fn(|c| field[c * len + at]);
+    let viscosity = turbulence.map_or(fluid.viscosity, |t| t.viscosity(number, at));
+    let spread = fluid.scalars.iter().fold(viscosity, |m, s| m.max(s.diffusivity));
+    let mut radius = 0.0_f64;
+    for &d in &space.axes {
+        let (low, high) = (metrics.face(d, at), metrics.face(d, at + block.cells.stride[d]));
+        let area: [f64; 3] = std::array::from_fn(|c| 0.5 * (low[c] + high[c]));
+        let area2: f64 = area.iter().map(|a| a * a).sum();
+        let waves = fluid.equations().spectral_radius(&q, &area);
+        radius = radius.max(waves + 2.0 * spread * area2 / volume);
+    }
+    radius
+}
+
+/// [`radius`] of every row.
+pub(super) fn find_radii(
+    space: &Space,
+    models: (&Fluid, Option<&Turbulence>),
+    fields: &[Vec<f64>],
+    out: &mut [f64],
+) {
+    for ((number, block), field) in space.blocks.iter().enumerate().zip(fields) {
+        for row in block.rows() {
+            out[row] = radius(space, models, (block, number), field, block.at(row));
+        }
+    }
+}
+
 fn time_step_rows(
     space: &Space,
     (fluid, turbulence): (&Fluid, Option<&Turbulence>),
@@ -270,21 +312,11 @@ fn time_step_rows(
     let (mut row, mut number) = (rows.start, 0);
     while row < rows.end {
         let Line { block, number: b, at, count, .. } = next_line(space, &mut number, row, rows.end);
-        let (len, field, metrics) = (block.cells.len(), &fields[b], &block.metrics);
+        let (field, metrics) = (&fields[b], &block.metrics);
         for l in 0..count {
             let at = at + l;
             let volume = metrics.volume[at];
-            let q = std::array::from_fn(|c| field[c * len + at]);
-            let viscosity = turbulence.map_or(fluid.viscosity, |t| t.viscosity(b, at));
-            let spread = fluid.scalars.iter().fold(viscosity, |m, s| m.max(s.diffusivity));
-            let mut radius = 0.0_f64;
-            for &d in &space.axes {
-                let (low, high) = (metrics.face(d, at), metrics.face(d, at + block.cells.stride[d]));
-                let area: [f64; 3] = std::array::from_fn(|c| 0.5 * (low[c] + high[c]));
-                let area2: f64 = area.iter().map(|a| a * a).sum();
-                let waves = fluid.equations().spectral_radius(&q, &area);
-                radius = radius.max(waves + 2.0 * spread * area2 / volume);
-            }
+            let radius = radius(space, (fluid, turbulence), (block, b), field, at);
             let entries = &mut diag[(row + l - rows.start) * n * n..][..n * n];
             for c in 0..n {
                 entries[c * n + c] += radius / cfl + if c > 0 { volume * rate } else { 0.0 };

@@ -24,6 +24,9 @@ use std::sync::Arc;
 /// An implicit solver for one grid and one set-up, with its state.
 pub type Solver = March<IncompressibleSystem>;
 
+/// Largest CFL number of steps by the matrix alone before Newton-Krylov steps: beyond some times that what it holds fixed makes residuals grow.
+const LARGEST_APART: f64 = 1e3;
+
 /// Incompressible flow on one structured grid: the host's form.
 pub struct IncompressibleSystem {
     pub(super) team: Arc<Team>,
@@ -117,7 +120,10 @@ impl Solver {
         let matrix = Matrix::new(&space, n).map_err(fault)?;
         let linear = Linear::new(&matrix, config.implicit, &team).map_err(fault)?;
         let rows = space.rows;
-        let control = CflControl::new(config.implicit.cfl);
+        let mut control = CflControl::new(config.implicit.cfl);
+        if config.implicit.newton.is_some() {
+            control = control.of_newton_steps();
+        }
         let mut system = IncompressibleSystem {
             team,
             n,
@@ -238,6 +244,15 @@ impl Host for IncompressibleSystem {
 
     fn round_off(&self) -> Vec<f64> {
         vec![0.0; self.n - self.config.fluid.unknowns()]
+    }
+
+    fn starts_apart(&self) -> bool {
+        let of = self.turbulence.as_ref().filter(|_| self.config.implicit.newton.is_some());
+        of.is_some_and(|turbulence| turbulence.model.is_k_omega())
+    }
+
+    fn largest_apart(&self) -> f64 {
+        LARGEST_APART
     }
 
     fn first_bad(&self) -> Option<usize> {
@@ -373,19 +388,15 @@ impl IncompressibleSystem {
     }
 
     fn compute_residual(&mut self, at: &Moment, times: &mut Times) {
-        self.fill_ghosts(times);
-        let mut found = std::mem::take(&mut self.residual);
-        times.timed(Part::Residual, || self.find_steady(&mut found));
-        self.residual = found;
+        self.find_unmeasured(at, times);
         times.timed(Part::TimeStep, || {
-            self.add_time_and_source(at);
             if let Some(turbulence) = &self.turbulence {
                 turbulence.scale_residual(&self.space, &self.fields, &mut self.residual);
             }
         });
     }
 
-    fn add_time_and_source(&mut self, at: &Moment) {
+    pub(super) fn add_time_and_source(&mut self, at: &Moment) {
         let factors = at.time_factors();
         let source = self.source.as_ref().map(|s| &s.1);
         if factors.is_none() && source.is_none() {
@@ -422,8 +433,14 @@ impl IncompressibleSystem {
         if let Some(row) = self.space.part.lowest(singular) {
             return Advanced { singular: Some(row), ..Advanced::default() };
         }
-        let (b, x) = (&self.residual, &mut self.update);
-        let reduction = self.linear.solve((&self.system, &self.space), &self.team, b, x, times);
+        let reduction = if let (Some(options), true) = (self.config.implicit.newton, at.together) {
+            self.solve_newton(at, &options, times)
+        } else {
+            let b = std::mem::take(&mut self.residual);
+            let reduction = self.solve_plain(&b, times);
+            self.residual = b;
+            reduction
+        };
         times.timed(Part::Misc, || {
             self.keep_good();
             let mut limited = self.apply_update();

@@ -53,6 +53,7 @@ mod ghosts;
 mod linear;
 mod march;
 mod measure;
+mod newton;
 mod output;
 mod residual;
 mod space;

@@ -321,4 +321,7 @@ pub(super) fn residual(
     for patch in &space.patches {
         add_boundary(space, (fluid, turbulence), patch, fields, out);
     }
+    if let Some(turbulence) = turbulence {
+        turbulence.add_quadratic(team, space, fields, out);
+    }
 }

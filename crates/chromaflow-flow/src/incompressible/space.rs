@@ -9,6 +9,7 @@ use crate::march::FlowError;
 use crate::mesh::Planar;
 use crate::on_grid::{GridPart, NONE, check_markers, rows_around};
 use crate::ranks::{BlockExchange, Ranks};
+use crate::turbulence::velocities::Velocities;
 use std::ops::Range;
 
 /// A block as the solver uses it.
@@ -31,6 +32,19 @@ pub(super) struct Block {
 impl Block {
     pub fn rows(&self) -> Range<usize> {
         self.first_row..self.first_row + self.cells.interior()
+    }
+
+    /// The cell beyond a side of the cell at a place, and the face's area towards it; none where the side is the boundary, or lies across an axis along which nothing happens.
+    pub fn next(&self, axes: &[usize], at: usize, side: usize) -> Option<(usize, [f64; 3])> {
+        let (axis, high, step) = (side / 2, side % 2 == 1, self.cells.stride[side / 2]);
+        let (beyond, face, sign) = if high { (at + step, at + step, 1.0) } else { (at - step, at, -1.0) };
+        let inside = axes.contains(&axis) && self.open[axis][face] != 0.0;
+        inside.then(|| (beyond, self.metrics.face(axis, face).map(|n| sign * n)))
+    }
+
+    /// Velocities of its `field` as models of turbulence see them.
+    pub fn velocities<'a>(&'a self, axes: &[usize], field: &'a [f64]) -> Velocities<'a> {
+        Velocities { metrics: &self.metrics, active: [0, 1, 2].map(|d| axes.contains(&d)), state: field }
     }
 
     /// Place in the arrays of a row of this block.

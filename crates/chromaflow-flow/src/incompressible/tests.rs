@@ -1,5 +1,6 @@
 //! The residual of uniform flow, the matrix against derivatives, restarts.
 
+mod options;
 mod over_ranks;
 mod turbulence;
 

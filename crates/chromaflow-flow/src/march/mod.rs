@@ -54,7 +54,7 @@ use crate::config::Time;
 use crate::output::Restart;
 use chromaflow::Outcome;
 use chromaflow_device::ranges::range;
-use control::{Coupling, FirstOrder, LARGEST_APART, Seen};
+use control::{Coupling, FirstOrder, Seen};
 use progress::Next;
 use std::time::Instant;
 
@@ -286,7 +286,7 @@ impl<S: Host> March<S> {
         if self.coupling.together || !self.host.starts_apart() {
             return at;
         }
-        Moment { together: false, cfl: at.cfl.min(LARGEST_APART), ..at }
+        Moment { together: false, cfl: at.cfl.min(self.host.largest_apart()), ..at }
     }
 
     /// The iteration that would come next.

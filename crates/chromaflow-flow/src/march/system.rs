@@ -1,5 +1,6 @@
 //! What a march asks of a system of equations, wherever its state lies.
 
+use super::control::LARGEST_APART;
 use super::{
     BadPlace, FlowError, Forces, Holding, LargestResidual, Order, PartTime, Residuals, StepControl, Times,
 };
@@ -220,6 +221,11 @@ pub trait Host: System + Sized {
     /// Whether the flow and what it depends on take steps of their own until their residuals have fallen.
     fn starts_apart(&self) -> bool {
         false
+    }
+
+    /// Largest CFL number of such steps.
+    fn largest_apart(&self) -> f64 {
+        LARGEST_APART
     }
 
     /// Most steps at the start that are of first order in space.

@@ -5,6 +5,7 @@ use super::turbulence::Eddies;
 use crate::equations::perfect_gas::{N, State};
 use crate::grid::{Cells, Metrics};
 use crate::real::{LANES, Lanes};
+use crate::turbulence::velocities::Velocities;
 use chromaflow_device::{SharedSlice, Team, split};
 
 /// A block with everything that is computed on it.
@@ -35,6 +36,11 @@ pub(super) struct BlockState {
 }
 
 impl BlockState {
+    /// Its velocities as models of turbulence see them.
+    pub fn velocities(&self) -> Velocities<'_> {
+        Velocities { metrics: &self.metrics, active: self.active, state: &self.w }
+    }
+
     /// Rows of cells along i.
     pub fn rows(&self) -> usize {
         self.cells.count[1] * self.cells.count[2]

@@ -10,6 +10,7 @@ pub mod spalart_allmaras;
 pub(crate) mod testcases;
 #[cfg(test)]
 mod tests;
+pub(crate) mod velocities;
 pub(crate) mod walls;
 
 use crate::config::{Region, Time, TurbulenceConfig};

@@ -155,6 +155,24 @@ pub fn law_units<T: Real>(law: WallLaw, reynolds: T) -> [T; 2] {
     [y, T::c(1.0) / slope]
 }
 
+/// Friction over that of a linear profile, u_tau^2 d / (nu u) = y+^2 / Re, and the derivative of that by ln Re: with y+ = Re / u+ it is
+/// y+^2 / Re (Re - y+^2 s) / (Re + y+^2 s), s = du+/dy+; no less than zero, as u+ is concave.
+///
+/// ```
+/// use chromaflow_flow::wall_law::{WallLaw, law_resistance};
+/// let at = |re: f64| law_resistance(WallLaw::Spalding, re);
+/// let (h, re) = (1e-4, 2e3_f64);
+/// let difference = (at(re * (1.0 + h))[0] - at(re * (1.0 - h))[0]) / (2.0 * h);
+/// assert!((at(re)[1] / difference - 1.0).abs() < 1e-6);
+/// ```
+#[inline(always)]
+pub fn law_resistance<T: Real>(law: WallLaw, reynolds: T) -> [T; 2] {
+    let re = reynolds.max(T::c(LEAST));
+    let [y, slope] = law_units(law, re);
+    let (square, ratio) = (y * y * slope, y * y / re);
+    [ratio, (ratio * (re - square) / (re + square)).max(T::c(0.0))]
+}
+
 /// T+ = (T_wall - T) rho cp u_tau / q at y+, `prandtl` the molecular Prandtl number: Pr y+ e^-G + (2.12 ln(1 + y+) + beta) e^(-1/G),
 /// G = 0.01 (Pr y+)^4 / (1 + 5 Pr^3 y+), beta = (3.85 Pr^(1/3) - 1.3)^2 + 2.12 ln Pr.
 ///

@@ -2,11 +2,12 @@
 //! written alike.
 
 use crate::case::{
-    CaseSection, ExpectSection, GridSection, LiftAxis, MarchSection, Mode, OutputSection, PolicyName, Source,
-    TurbulenceSection,
+    CaseSection, ExpectSection, GridSection, LiftAxis, MarchSection, Mode, NonlinearName, OutputSection,
+    PolicyName, Source, TurbulenceSection,
 };
 use crate::error::CliResult;
 use chromaflow::factor::structured_ilu::StructuredIluOptions;
+use chromaflow_flow::config::NewtonKrylov;
 use chromaflow_flow::incompressible::config::{Fluid, Flux, Implicit, Reference, Space};
 use chromaflow_flow::incompressible::{Boundary, Config, Given, Scalar, WallScalar};
 use schemars::JsonSchema;
@@ -323,6 +324,12 @@ fn parabola(x: [f64; 3], [low, high]: Extent, planar: Option<usize>) -> f64 {
 }
 
 impl IncompressibleCase {
+    /// Chooses what the case file, in `table`, does not say: steady turbulent flow takes Newton-Krylov steps.
+    pub(crate) fn choose(&mut self, table: &toml::Table) {
+        let given = |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
+        self.march.choose(self.turbulence.is_some() && self.march.mode == Mode::Steady, &given);
+    }
+
     /// Unknowns a cell: pressure and velocity, scalars, those of a turbulence model.
     pub fn unknowns(&self) -> usize {
         let of_model = self.turbulence.as_ref().map_or(0, |section| section.model.config().unknowns());
@@ -397,6 +404,10 @@ impl IncompressibleCase {
                 },
                 corrections: self.linear.corrections,
                 reduction: self.linear.reduction,
+                newton: (m.nonlinear == NonlinearName::NewtonKrylov).then_some(NewtonKrylov {
+                    tolerance: m.newton_tolerance,
+                    directions: m.newton_directions,
+                }),
             },
             time: m.time(),
             reference: Reference {

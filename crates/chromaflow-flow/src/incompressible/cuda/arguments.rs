@@ -1,4 +1,4 @@
-//! What the kernels of `fluxes.cu`, `matrix.cu`, `step.cu` and `turbulence/eddies.cu` take.
+//! What the kernels of `fluxes.cu`, `matrix.cu`, `step.cu`, `newton.cu` and `turbulence/eddies.cu` take.
 
 use crate::gpu::AddParts;
 use chromaflow_device::cuda::{Read, Share, Write};
@@ -96,6 +96,43 @@ kernels! {
     pub(super) struct OfLaws {
         find_laws: FindLaws {
             row: BoundaryRows, rows: u32, q: Read<f64>, to: Write<f64>, shear: Write<f64>,
+        },
+    }
+}
+
+kernels! {
+    /// The kernel of quadratic constitutive relations, in `turbulence/eddies.cu`, too.
+    pub(super) struct OfQuadratic {
+        add_quadratic: AddQuadratic {
+            grid: GridRows, q: Read<f64>, coefficients: Read<f64>, residual: Write<f64>,
+        },
+    }
+}
+
+kernels! {
+    /// The kernels of `newton.cu`.
+    pub(super) struct OfNewton {
+        newton_norms: NewtonNorms {
+            grid: GridRows, fluid: Read<Fluid>, q: Read<f64>, residual: Read<f64>, steps: Read<f64>, cfl: f64,
+            partials: Write<f64>,
+        },
+        newton_times: NewtonTimes {
+            grid: GridRows, fluid: Read<Fluid>, eddies: Eddies, residual: Read<f64>, steps: Read<f64>,
+            times: Write<f64>,
+        },
+        set_beside: SetBeside {
+            grid: GridRows, fluid: Read<Fluid>, base: Read<f64>, units: Read<f64>, h: f64, v: Read<f64>,
+            q: Write<f64>,
+        },
+        newton_slopes: NewtonSlopes {
+            rows: u32, residual: Read<f64>, base: Read<f64>, times: Read<f64>, steps: Read<f64>, cfl: f64,
+            units: Read<f64>, inverse: f64, v: Read<f64>, y: Write<f64>,
+        },
+        weigh: Weigh {
+            rows: u32, steps: Read<f64>, cfl: f64, units: Read<f64>, back: u32, from: Read<f64>, to: Write<f64>,
+        },
+        weigh_unknowns: WeighUnknowns {
+            count: u64, units: Read<f64>, back: u32, from: Read<f64>, to: Write<f64>,
         },
     }
 }

@@ -5,12 +5,13 @@ use super::super::config::Flux;
 use super::super::space::{Block, Patch, ScalarKind, Space};
 use super::super::system::Link;
 use super::super::turbulence::class;
-use super::arguments::{BoundaryFaces, GridRows, Kernels, OfEddies, OfLaws};
+use super::arguments::{BoundaryFaces, GridRows, Kernels, OfEddies, OfLaws, OfNewton, OfQuadratic};
 use super::turbulence::{self, Constants};
 use crate::gpu::{ALONG, source};
 use crate::grid::GridCuda;
 use crate::turbulence::hybrid::HybridForm;
 use crate::turbulence::k_omega::KOmegaVariant;
+use crate::turbulence::velocities::VELOCITIES;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream};
 use chromaflow_device::kernel_arguments;
@@ -57,16 +58,27 @@ pub fn kernel_source(scheme: &Scheme) -> KernelSource {
     let eddies = scheme.eddies;
     let cells = include_str!("cells.cuh");
     let mut before = format!("\n#line 1 \"cells.cuh\"\n{cells}");
-    let mut text = vec![include_str!("fluxes.cu"), include_str!("matrix.cu"), include_str!("step.cu")];
+    let mut text = vec![
+        include_str!("fluxes.cu"),
+        include_str!("matrix.cu"),
+        include_str!("step.cu"),
+        include_str!("newton.cu"),
+    ];
     if eddies.unknowns > 0 {
         let of_model = include_str!("turbulence/eddies.cuh");
-        before = format!("\n{ALONG}{before}\n#line 1 \"eddies.cuh\"\n{of_model}");
+        before = format!(
+            "\n{ALONG}{before}\n#line 1 \"velocities.cuh\"\n{VELOCITIES}\n#line 1 \"eddies.cuh\"\n{of_model}"
+        );
         text.push(include_str!("turbulence/eddies.cu"));
     }
-    let source = source("incompressible", &before, &text.join("\n")).records::<Kernels>();
+    let source =
+        source("incompressible", &before, &text.join("\n")).records::<Kernels>().records::<OfNewton>();
     let source = if eddies.unknowns > 0 { source.records::<OfEddies>() } else { source };
     let source = if eddies.laws > 0 { source.records::<OfLaws>() } else { source };
+    let source = if eddies.quadratic > 0 { source.records::<OfQuadratic>() } else { source };
     source
+        .define("CURVED", eddies.curved)
+        .define("QUADRATIC", eddies.quadratic)
         .define("EDDIES", eddies.unknowns)
         .define("VARIANT", eddies.variant)
         .define("HYBRID", eddies.hybrid)
@@ -108,6 +120,8 @@ pub fn kernel_sources() -> Vec<KernelSource> {
         Scheme { eddies: with(nut, HybridForm::Ddes), ..plain(5, 7, true) },
         Scheme { eddies: with(two(KOmegaVariant::Sst), HybridForm::Iddes), ..plain(6, 7, true) },
         Scheme { eddies: Constants { laws: 1, ..nut }, ..plain(6, 7, true) },
+        Scheme { eddies: Constants { laws: 1, curved: 1, quadratic: 2, ..nut }, ..plain(5, 7, true) },
+        Scheme { eddies: Constants { quadratic: 1, ..two(KOmegaVariant::Sst) }, ..plain(6, 7, true) },
         Scheme { eddies: Constants { laws: 1, ..two(KOmegaVariant::Wilcox) }, ..plain(6, 3, false) },
         Scheme { eddies: Constants { laws: 2, ..two(KOmegaVariant::Sst) }, ..plain(7, 7, true) },
     ]

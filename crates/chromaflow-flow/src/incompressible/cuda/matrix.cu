@@ -199,6 +199,30 @@ boundary_matrix(BoundaryMatrix) {
 #pragma unroll
             for (int r = 0; r < 4; r++)
                 column[r] += by_cell[r] + (r > 0 ? friction * ((col == r ? 1.0 : 0.0) - follows[r]) : 0.0);
+#if LAWS
+            // As `add_friction_slope` in turbulence/laws.rs.
+            if (what == WALL && col > 0) {
+                const double size = fmax(sqrt(dot(face.n, face.n)), 2.2250738585072014e-308);
+                Vec3 u, along;
+                double through = 0, square = 0;
+#pragma unroll
+                for (int c = 0; c < 3; c++) {
+                    u[c] = 0.5 * (inside[1 + c] - ghost[1 + c]);
+                    through += u[c] * face.n[c] / size;
+                }
+#pragma unroll
+                for (int c = 0; c < 3; c++) along[c] = u[c] - through * face.n[c] / size, square += along[c] * along[c];
+                const auto law = EDDIES == 1 ? pointwise::WallLaw::SpalartAllmaras : pointwise::WallLaw::Spalding;
+                const double nu = fluid->viscosity;
+                const auto found = pointwise::law_resistance(law, sqrt(square) * distance[face.row] / nu);
+                if (found[0] > 1 && square > 0) {
+                    const double by = 2.0 * face.slope[0] * nu * found[1] / square;
+                    const double own = col == 1 ? along[0] : col == 2 ? along[1] : along[2];
+#pragma unroll
+                    for (int r = 0; r < 3; r++) column[1 + r] += by * u[r] * own;
+                }
+            }
+#endif
 #pragma unroll
             for (int m = 4; m < FLOW; m++) {
                 const double value = q[(u64)m * cells + face.cell];

@@ -7,6 +7,7 @@
 //! | `fluxes.cu` | ghost cells, residual (RHS): a thread a row, or a face of the boundary |
 //! | `matrix.cu` | the matrix (AFILL): a thread a column of a cell's blocks; time steps (TSD); couplings of blocks |
 //! | `step.cu` | time levels, norms, forces, update |
+//! | `newton.cu` | Newton-Krylov steps |
 //! | `grid.rs` | the grid on the device |
 //! | `turbulence/` | turbulence models |
 //!
@@ -15,6 +16,7 @@
 
 mod arguments;
 mod grid;
+mod newton;
 #[cfg(test)]
 mod tests;
 mod turbulence;
@@ -36,6 +38,7 @@ use chromaflow::gpu::{GpuError, Storage, Vectors};
 use chromaflow_device::cuda::{DeviceBuffer, Gpu, Pinned, Stream};
 use chromaflow_device::{enqueue, kernel_arguments};
 use grid::RowsCuda;
+use newton::NewtonCuda;
 use turbulence::EddiesCuda;
 
 pub(crate) use grid::kernel_sources;
@@ -75,6 +78,10 @@ struct FlowCuda {
     host_counts: Pinned<u32>,
     clock: Clock,
     eddies: Option<EddiesCuda>,
+    /// The compressibility.
+    beta: f64,
+    /// None where steps are plain ones.
+    newton: Option<NewtonCuda>,
 }
 
 impl Solver {
@@ -101,6 +108,12 @@ impl Solver {
         let device = FlowCuda::new(&gpu.stream()?, &self.host)?;
         self.use_device(Box::new(device))
     }
+}
+
+/// Marks of the clock in a step.
+fn marks(implicit: &Implicit) -> usize {
+    let of_solve = 4 * implicit.corrections;
+    24 + of_solve + implicit.newton.map_or(0, |newton| newton.directions * (16 + of_solve))
 }
 
 impl FlowCuda {
@@ -139,12 +152,16 @@ impl FlowCuda {
             sums: Sums::new(stream, n, norm_blocks, patches)?,
             counts: stream.upload(&[u32::MAX, 0])?,
             host_counts: Pinned::zeroed(stream.gpu(), 2)?,
-            clock: Clock::new(stream.gpu(), 24 + 4 * config.implicit.corrections)?,
+            clock: Clock::new(stream.gpu(), marks(&config.implicit))?,
             exchange: ExchangeCuda::new(stream, &space.part.exchange, grid.arrays.offsets(), cells)?,
             implicit: config.implicit,
             walls: Walls { scale: solver.force_scale(), names, counted: config.reference.markers.clone() },
             eddies: (solver.turbulence.as_ref())
                 .map(|turbulence| EddiesCuda::new(stream, &module, solver, turbulence, cells))
+                .transpose()?,
+            beta: config.fluid.compressibility,
+            newton: (config.implicit.newton)
+                .map(|options| NewtonCuda::new(stream, &module, options, (rows, n, norm_blocks)))
                 .transpose()?,
             stream: stream.clone(),
             kernels,
@@ -188,6 +205,12 @@ impl FlowCuda {
     }
 
     fn compute_residual(&mut self, time: Option<[f64; 3]>) -> Result<(), GpuError> {
+        self.compute_unmeasured(time)?;
+        self.measure_eddies(&self.q)
+    }
+
+    /// The same before k's and omega's is measured by their values.
+    fn compute_unmeasured(&mut self, time: Option<[f64; 3]>) -> Result<(), GpuError> {
         self.fill_ghosts()?;
         let running = Part::Residual.begin();
         let (k, g, stream) = (&self.kernels, &self.grid, &self.stream);
@@ -201,6 +224,7 @@ impl FlowCuda {
                 row: self.boundary_rows(), q: &self.q, out: &self.residual,
             } }?;
         }
+        self.add_quadratic()?;
         self.clock.done(running, stream)?;
         let levels = self.levels.as_ref().filter(|_| time.is_some());
         if levels.is_some() || self.source.is_some() {
@@ -217,7 +241,7 @@ impl FlowCuda {
             }
             self.clock.done(running, stream)?;
         }
-        self.measure_eddies()
+        Ok(())
     }
 
     /// What kernels over rows at the boundary take.
@@ -297,11 +321,14 @@ impl FlowCuda {
         Ok(self.vectors.dot(v, v, &mut self.vector_work)?.sqrt())
     }
 
-    /// As the twin in linear.rs.
-    fn solve(&mut self) -> Result<f64, GpuError> {
+    fn factor(&mut self) -> Result<(), GpuError> {
         let running = Part::Factor.begin();
         self.ilu.factor(&self.matrix)?;
-        self.clock.done(running, &self.stream)?;
+        Ok(self.clock.done(running, &self.stream)?)
+    }
+
+    /// The update of a residual from the matrix of plain steps, which is factored. As the twin in linear.rs.
+    fn solve_plain(&mut self) -> Result<f64, GpuError> {
         let running = Part::Solve.begin();
         self.ilu.solve(&self.matrix, &self.residual, &mut self.update)?;
         self.clock.done(running, &self.stream)?;
@@ -354,7 +381,9 @@ impl System for FlowCuda {
     fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
         self.clock.start(&self.stream)?;
         self.assemble(at.cfl, at.time_shift())?;
-        let reduction = self.solve()?;
+        self.factor()?;
+        let reduction =
+            if self.newton.is_some() && at.together { self.solve_newton(at)? } else { self.solve_plain()? };
         if let Err(singular) = self.ilu.report()? {
             let row = self.matrix.cells_of(singular.at.block).start + singular.at.cell;
             return Ok(Advanced { singular: Some(row), ..Advanced::default() });

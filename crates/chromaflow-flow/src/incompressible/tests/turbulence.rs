@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::{
-    Cfl, Hybrid, Quadratic, Steady, TurbulenceConfig, TurbulenceModel, Unsteady, WallTreatment,
+    Cfl, Hybrid, Quadratic, Rotation, Steady, TurbulenceConfig, TurbulenceModel, Unsteady, WallTreatment,
 };
 use crate::grid::generate::HalfChannel;
 use crate::grid::{Plot3dOptions, read};
@@ -222,12 +222,18 @@ fn channel(model: TurbulenceModel, reynolds: f64) -> Solver {
     channel_of(model, reynolds, (96, 1.08), WallTreatment::Resolved)
 }
 
-fn channel_of(
+fn channel_of(model: TurbulenceModel, reynolds: f64, cells: (usize, f64), walls: WallTreatment) -> Solver {
+    let (grid, config) = channel_case(model, reynolds, cells, walls);
+    Solver::new(&grid, config, Arc::new(Team::new(1))).unwrap()
+}
+
+/// Cells between wall and middle, and their growth, given.
+pub(super) fn channel_case(
     model: TurbulenceModel,
     reynolds: f64,
     (cells, growth): (usize, f64),
     walls: WallTreatment,
-) -> Solver {
+) -> (Grid, Config) {
     let grid = HalfChannel { cells: [1, cells], size: [1.0, 1.0], growth }.grid();
     let grid = grid.periodic("inlet", "outlet").unwrap();
     let mut config = Config { force: [1.0, 0.0, 0.0], ..Config::default() };
@@ -243,7 +249,7 @@ fn channel_of(
     // Coarse cells with k and omega next to a law take many steps.
     let (iterations, orders) = if growth > 1.0 { (600, 12.0) } else { (1000, 7.0) };
     config.time = Time::Steady(Steady { iterations, orders });
-    Solver::new(&grid, config, Arc::new(Team::new(1))).unwrap()
+    (grid, config)
 }
 
 /// Turbulent flow between plates: friction is what drives it, the layer at the wall is u+ = y+, velocities above follow the logarithmic law, and those of direct simulation in
@@ -337,23 +343,17 @@ fn laws_of_the_wall_are_the_viscous_layer_on_fine_grids() {
     }
 }
 
-/// Drag and friction at x = 0.97 of TMR's plate on the points of CFL3D's grid of 69 x 49, at a Reynolds number of 5 million per length: within a hundredth those of compressible
-/// flow at Mach 0.2 by the solver of structured grids on these points, 0.0027633 and 0.0026043.
-#[test]
-fn a_plate_has_the_friction_of_slow_compressible_flow() {
+/// TMR's plate on the points of CFL3D's grid of 69 x 49, at a Reynolds number of 5 million per length; none where there is no data.
+pub(super) fn tmr_plate(model: TurbulenceModel) -> Option<(Grid, Config)> {
     let name = "structured/tmr_flatplate/flatplate_clust2_3levelsdown_69x49";
-    let Some(points) = chromaflow_testkit::data(&format!("{name}.p3dfmt.xz")) else { return };
-    let Some(map) = chromaflow_testkit::data(&format!("{name}.nmf")) else { return };
+    let points = chromaflow_testkit::data(&format!("{name}.p3dfmt.xz"))?;
+    let map = chromaflow_testkit::data(&format!("{name}.nmf"))?;
     let grid = read(&points, &map, &Plot3dOptions::default()).unwrap();
     let mut config = Config { initial: vec![0.0, 1.0], ..Config::default() };
     config.fluid.viscosity = 2e-7;
     config.reference.area = 2.0;
     // TMR's 9e-9 a_inf^2 at Mach 0.2.
-    config.turbulence = Some(TurbulenceConfig {
-        model: TurbulenceModel::Sst,
-        inflow_k: 2.25e-7,
-        ..TurbulenceConfig::default()
-    });
+    config.turbulence = Some(TurbulenceConfig { model, inflow_k: 2.25e-7, ..TurbulenceConfig::default() });
     config.boundaries = [
         ("subsonic_inflow_pt", Boundary::Inflow(Given::Same(vec![1.0, 0.0, 0.0]))),
         ("back_pressure", Boundary::Outflow { pressure: 0.0 }),
@@ -366,6 +366,14 @@ fn a_plate_has_the_friction_of_slow_compressible_flow() {
     .into();
     config.implicit.cfl = Cfl { start: 10.0, max: 1e3, ..config.implicit.cfl };
     config.time = Time::Steady(Steady { iterations: 400, orders: 10.0 });
+    Some((grid, config))
+}
+
+/// Drag and friction at x = 0.97 of TMR's plate on the points of CFL3D's grid of 69 x 49, at a Reynolds number of 5 million per length: within a hundredth those of compressible
+/// flow at Mach 0.2 by the solver of structured grids on these points, 0.0027633 and 0.0026043.
+#[test]
+fn a_plate_has_the_friction_of_slow_compressible_flow() {
+    let Some((grid, config)) = tmr_plate(TurbulenceModel::Sst) else { return };
     let mut solver = Solver::new(&grid, config, Arc::new(Team::new(1))).unwrap();
     let mut least = 0.0;
     let outcome = solver.run(|report| {
@@ -431,8 +439,16 @@ fn what_turbulence_does_not_have_is_refused() {
     };
     let inviscid = message(&|c| c.fluid.viscosity = 0.0);
     assert!(inviscid.contains("viscous"), "{inviscid}");
-    let quadratic = message(&|c| c.turbulence.as_mut().unwrap().quadratic = Quadratic::Qcr2000);
-    assert!(quadratic.contains("turbulence.qcr") && quadratic.contains("expected none"), "{quadratic}");
+    let quadratic = message(&|c| {
+        let turbulence = c.turbulence.as_mut().unwrap();
+        (turbulence.model, turbulence.quadratic) = (TurbulenceModel::Sst, Quadratic::Qcr2020);
+    });
+    assert!(quadratic.contains("turbulence.qcr"), "{quadratic}");
+    let curved = message(&|c| {
+        c.turbulence.as_mut().unwrap().rotation = Rotation::Curved;
+        c.time = Time::Unsteady(Unsteady { dt: 0.1, steps: 1, subiterations: 1, orders: 1.0 });
+    });
+    assert!(curved.contains("the strain of earlier times"), "{curved}");
     let wilcox = message(&|c| {
         let turbulence = c.turbulence.as_mut().unwrap();
         (turbulence.model, turbulence.hybrid) = (TurbulenceModel::KOmega, Hybrid::Ddes);

@@ -1,13 +1,13 @@
 //! Laws of the wall: friction, k and omega at walls, the shear next to them, by the velocity of the first cell.
 //!
 //! The friction of a face is u_tau^2 times its area along the velocity beside the wall, that of a viscosity nu y+ / u+ over half a cell: what it has over nu is kept as the eddy
-//! viscosity of the cell beyond the face, with y+ beside it. The matrix holds it fixed. Scalars that are given at the wall take Kader's T+, [`law_heat`]. k and omega at the wall are [`k_omega_law_of_cells`](crate::turbulence::k_omega::k_omega_law_of_cells), and diffuse
+//! viscosity of the cell beyond the face, with y+ beside it. The matrix has its derivative by that velocity, [`law_resistance`]. Scalars that are given at the wall take Kader's T+, [`law_heat`]. k and omega at the wall are [`k_omega_law_of_cells`](crate::turbulence::k_omega::k_omega_law_of_cells), and diffuse
 //! there by what they diffuse by in the cell; nut is zero at the wall. The velocity's gradient in the cell, which sources see, has the law's shear across the wall.
 
 use super::super::space::{Face, Patch, Space};
 use super::{DIFFUSING, Turbulence};
 use crate::turbulence::cells::WallFunctions;
-use crate::wall_law::{law_heat, law_units};
+use crate::wall_law::{law_heat, law_resistance, law_units};
 
 /// Where y+ is kept beyond walls.
 const UNITS: usize = DIFFUSING;
@@ -44,6 +44,31 @@ impl Turbulence {
                     eddies.shear[c * len + face.cell] = away[c];
                     eddies.shear[(3 + c) * len + face.cell] = rate * along[c];
                 }
+            }
+        }
+    }
+
+    /// What friction has in the matrix besides that of the viscosity which stands for it: nu u_i d(y+^2/Re)/du_j over half a cell, by the velocity of the cell, `relative` to the
+    /// wall.
+    pub fn add_friction_slope(&self, patch: &Patch, face: &Face, relative: &[f64; 3], diag: &mut [f64]) {
+        let (Some(WallFunctions { law, .. }), n) = (self.model.walls, self.first + self.model.unknowns())
+        else {
+            return;
+        };
+        let area = face.n.iter().map(|n| n * n).sum::<f64>().sqrt();
+        let through: f64 = (0..3).map(|c| relative[c] * face.n[c]).sum::<f64>() / area.max(f64::MIN_POSITIVE);
+        let along: [f64; 3] =
+            std::array::from_fn(|c| relative[c] - through * face.n[c] / area.max(f64::MIN_POSITIVE));
+        let square: f64 = along.iter().map(|u| u * u).sum();
+        let reynolds = square.sqrt() * self.blocks[patch.block].distance[face.cell] / self.nu;
+        let [ratio, by] = law_resistance(law, reynolds);
+        if ratio <= 1.0 || square <= 0.0 {
+            return;
+        }
+        let factor = 2.0 * face.slope[0] * self.nu * by / square;
+        for j in 0..3 {
+            for i in 0..3 {
+                diag[(1 + j) * n + 1 + i] += factor * relative[i] * along[j];
             }
         }
     }

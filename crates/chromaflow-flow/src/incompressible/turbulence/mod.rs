@@ -49,12 +49,16 @@ pub(super) use laws::SHEAR;
 
 use super::space::{Block, Face, Patch, Space};
 use super::system::System;
+use crate::config::Quadratic;
+use crate::parallel;
 use crate::turbulence::cells::{GridTurbulence, Model, TERMS};
 use crate::turbulence::hybrid::HybridForm;
 use crate::turbulence::hybrid::cells::HybridCells;
 use crate::turbulence::k_omega::{k_omega_slope, k_resolving};
+use crate::turbulence::velocities::Relation;
+use chromaflow_device::Team;
 
-/// Coefficients with ghosts: eddy viscosity; what k and omega diffuse by; the derivatives of the first by the model's unknowns.
+/// Coefficients with ghosts: eddy viscosity; what k and omega diffuse by, of QCR2020 fw in the first one's place; the derivatives of the first by the model's unknowns.
 const COEFFICIENTS: usize = 5;
 /// Where what k and omega diffuse by, and where derivatives begin.
 const DIFFUSING: usize = 1;
@@ -170,6 +174,30 @@ impl Turbulence {
         }
     }
 
+    /// Subtracts what a quadratic constitutive relation adds to the stress between cells from what leaves them by rows, `[rows, n]`.
+    pub fn add_quadratic(&self, team: &Team, space: &Space, fields: &[Vec<f64>], out: &mut [f64]) {
+        if self.model.quadratic == Quadratic::None {
+            return;
+        }
+        let (n, axes) = (self.first + self.model.unknowns(), &space.axes[..]);
+        for ((block, field), eddies) in space.blocks.iter().zip(fields).zip(&self.blocks) {
+            let (viscosity, fw) = (eddies.coefficient(0), eddies.coefficient(DIFFUSING));
+            let relation = Relation { quadratic: self.model.quadratic, viscosity, fw, full: true };
+            let (velocities, rows) = (block.velocities(axes, field), block.rows());
+            let out = &mut out[rows.start * n..rows.end * n];
+            parallel::rows(team, rows.len(), n, out, |cells, out| {
+                for (cell, out) in cells.zip(out.chunks_exact_mut(n)) {
+                    let at = block.cells.nth(cell);
+                    for side in 0..6 {
+                        let Some((beyond, area)) = block.next(axes, at, side) else { continue };
+                        let flux = velocities.quadratic_flux(&relation, side / 2, [at, beyond], &area);
+                        (1..4).for_each(|c| out[c] -= flux[c]);
+                    }
+                }
+            });
+        }
+    }
+
     /// Adds the derivatives of sources to a cell's block of the matrix, and what time steps have besides; `residual` is that of its row.
     pub fn add_sources(
         &self,
@@ -184,12 +212,31 @@ impl Turbulence {
             for r in 0..n - self.first {
                 diag[(self.first + c) * n + self.first + r] += volume * slope[r][c];
             }
-            diag[(self.first + c) * (n + 1)] += cfl_part * (1.0 / self.model.cfl_ratio - 1.0);
+        }
+        self.add_pseudo_time(space, row, (cfl_part, residual), |c, time| diag[c * (n + 1)] += time);
+    }
+
+    /// Has `add` take what the model's unknowns have besides `cfl_part` in V/dt of a row, whose residual is given, with their numbers among a cell's.
+    pub fn add_pseudo_time(
+        &self,
+        space: &Block,
+        row: usize,
+        (cfl_part, residual): (f64, &[f64]),
+        mut add: impl FnMut(usize, f64),
+    ) {
+        for v in 0..self.model.unknowns() {
+            add(self.first + v, cfl_part * (1.0 / self.model.cfl_ratio - 1.0));
         }
         if self.model.is_k_omega() {
+            let volume = space.metrics.volume[space.at(row)];
             let rate = -residual[self.first] / volume;
-            diag[self.first * (n + 1)] += volume * k_resolving(rate, self.terms_of(row)[SLOPES]);
+            add(self.first, volume * k_resolving(rate, self.terms_of(row)[SLOPES]));
         }
+    }
+
+    /// What an unknown of a cell, by its number among them, is measured by.
+    pub fn weight(&self, field: &[f64], len: usize, at: usize, c: usize) -> f64 {
+        c.checked_sub(self.first).map_or(1.0, |v| self.weights(field, len, at)[v])
     }
 
     /// Scales rows and columns of the model's unknowns by each cell's own values.

@@ -4,7 +4,7 @@ use super::super::config::{Boundary, Config};
 use super::super::space::{Block, Space};
 use super::laws::SHEAR;
 use super::{COEFFICIENTS, Eddies, Turbulence};
-use crate::config::{Quadratic, Rotation, Time, TurbulenceConfig};
+use crate::config::{Time, TurbulenceConfig};
 use crate::grid::Grid;
 use crate::march::FlowError;
 use crate::mesh::Marker;
@@ -16,20 +16,6 @@ use crate::turbulence::{plate_thickness, production};
 use crate::wall_distance::NearWalls;
 use crate::wall_layer::turbulent_share;
 use chromaflow_device::Team;
-
-/// Why a set-up with turbulence is refused, if it is: the key of `[turbulence]` and what to do.
-fn problem(turbulence: &TurbulenceConfig) -> Option<(&'static str, &'static str)> {
-    let t = turbulence;
-    let refused = [
-        ("qcr", t.quadratic != Quadratic::None, "QCR is not there in incompressible flow: expected none"),
-        (
-            "rotation_correction",
-            t.rotation == Rotation::Curved,
-            "SA-RC is not there in incompressible flow: expected none or sa-r",
-        ),
-    ];
-    refused.into_iter().find(|(_, refused, _)| *refused).map(|(key, _, problem)| (key, problem))
-}
 
 /// Walls as cells see them.
 pub(in super::super) struct Walls {
@@ -53,9 +39,6 @@ impl Turbulence {
         let nu = config.fluid.viscosity;
         if nu <= 0.0 {
             return Err(FlowError::TurbulenceInviscid);
-        }
-        if let Some((key, problem)) = problem(turbulence) {
-            return Err(FlowError::TurbulenceOption { key, problem });
         }
         crate::turbulence::check(turbulence, &config.time)?;
         let inflow_k = turbulence.inflow_k * config.reference.velocity.powi(2);

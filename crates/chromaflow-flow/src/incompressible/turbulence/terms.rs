@@ -4,15 +4,16 @@ use super::super::residual::{Line, load, next_line};
 use super::super::space::Space;
 use super::laws::SHEAR;
 use super::{BY, COEFFICIENTS, DIFFUSING, Turbulence};
+use crate::config::Quadratic;
 use crate::equations::artificial_compressibility::GhostKind;
 use crate::parallel;
-use crate::real::{Dual, LaneKernel, Lanes, dispatch};
+use crate::real::{Dual, LANES, LaneKernel, Lanes, dispatch};
 use crate::turbulence::cells::{MOST, Model, TERMS};
 use crate::turbulence::hybrid::cells::grid_lengths;
 use crate::turbulence::hybrid::sa_hybrid_length;
 use crate::turbulence::k_omega::{deformation, k_omega_terms, k_omega_terms_of_hybrid};
 use crate::turbulence::spalart_allmaras::{
-    SpalartAllmaras, eddy_ratio, sa_rotating, sa_source_turning, vorticity,
+    SpalartAllmaras, eddy_ratio, sa_relation, sa_rotating, sa_source_turning, sa_turning, vorticity,
 };
 use chromaflow_device::{Isa, Team};
 use std::ops::Range;
@@ -104,7 +105,26 @@ impl LaneKernel for TermsTask<'_> {
                         length = found;
                         shares = [length / distance, share];
                     }
-                    nut_terms(of, turbulence[0], omega, length, share)
+                    let mut produced = share;
+                    if model.curved {
+                        let (velocities, gradient) = (
+                            block.velocities(&self.space.axes, field),
+                            gradient.map(|g| g.map(Lanes::to_array)),
+                        );
+                        let mut turning = [1.0; LANES];
+                        for l in 0..count {
+                            let change = velocities
+                                .change_of_strain(at + l, |side| block.next(&self.space.axes, at + l, side));
+                            turning[l] = sa_turning(&gradient.map(|g| g.map(|g| g[l])), &change);
+                        }
+                        produced *= V::from_array(&turning);
+                    }
+                    let mut terms = nut_terms(of, turbulence[0], omega, length, produced);
+                    if model.quadratic == Quadratic::Qcr2020 {
+                        terms[DIFFUSING] =
+                            sa_relation(of.lift(), V::c(1.0), turbulence[0], &gradient, distance);
+                    }
+                    terms
                 }
             };
             if hybrid.is_some() {

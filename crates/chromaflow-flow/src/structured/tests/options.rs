@@ -8,6 +8,7 @@ use crate::config::{
     WallTreatment,
 };
 use crate::gas::temperature;
+use crate::incompressible;
 use crate::turbulence::hybrid::{HybridForm, sa_hybrid_length};
 use crate::turbulence::manufactured::{self, SCALE};
 use crate::turbulence::spalart_allmaras::{
@@ -137,6 +138,84 @@ fn production_goes_by_how_the_strain_turns() {
     let [order, error] = order(added, exact);
     println!("SA-RC: order {order:.2}, error {error:.1e}");
     assert!(order > 1.5 && error < 0.1, "{order}, {error}");
+}
+
+/// Momentum that incompressible cells lose over their volumes, and nut, of a flow of density 1 on a grid.
+fn losses_without_density(
+    grid: &Grid,
+    options: &TurbulenceConfig,
+    flow: impl Fn([f64; 3]) -> [f64; 3],
+) -> Vec<[f64; 4]> {
+    let mut config = incompressible::Config { turbulence: Some(options.clone()), ..Default::default() };
+    config.fluid.viscosity = SCALE;
+    let sides = ["xmin", "xmax", "ymin", "ymax", "zmax"];
+    config.boundaries = sides.map(|side| (side.to_owned(), incompressible::Boundary::Symmetry)).into();
+    config.boundaries.insert("zmin".to_owned(), incompressible::Boundary::WALL);
+    let mut solver = incompressible::Solver::new(grid, config, team(2)).unwrap();
+    solver.set_state(|x| {
+        let [u, v, w] = flow(x);
+        vec![0.0, u, v, w, nut(x)]
+    });
+    let (lost, cells) = (solver.steady_residual(), solver.cells());
+    let rows = lost.chunks(5).zip(cells);
+    rows.map(|(r, (_, volume))| std::array::from_fn(|c| r[1 + c] / volume)).collect()
+}
+
+/// In one flow of one density relations and curvature add the same to momentum and nut of incompressible flow, off boundaries, whose ghosts differ.
+#[test]
+fn incompressible_flow_has_the_same_options() {
+    let flow = |[x, y, z]: [f64; 3]| {
+        [0.3 * (2.0 * y).sin() + 0.1 * z, 0.2 * (1.5 * z + 0.3).cos(), 0.15 * (2.5 * x).sin() + 0.1 * y]
+    };
+    let cells = [9, 8, 7];
+    for (quadratic, rotation) in [
+        (Quadratic::Qcr2000, Rotation::None),
+        (Quadratic::Qcr2020, Rotation::None),
+        (Quadratic::None, Rotation::Curved),
+        (Quadratic::Qcr2020, Rotation::Curved),
+    ] {
+        let rates = |quadratic: Quadratic, rotation: Rotation| {
+            let grid = wavy(cells);
+            let mut config = over_a_wall(&grid, Boundary::Farfield);
+            config.boundaries.insert("zmin".to_owned(), Boundary::NoSlipAdiabatic);
+            config.freestream.reynolds = config.freestream.mach / SCALE;
+            config.gas.sutherland = false;
+            let options = config.turbulence.as_mut().unwrap();
+            (options.quadratic, options.rotation) = (quadratic, rotation);
+            let there = losses_without_density(&grid, options, flow);
+            let mut solver = StructuredSolver::new(grid, config, team(2)).unwrap();
+            let gas = GasConfig::default().gas();
+            solver.set_state(|x| {
+                let [u, v, w] = flow(x);
+                conserved(gas, &[1.0, u, v, w, 1.0 / 1.4])
+            });
+            solver.set_unknown("nut", nut).unwrap();
+            let of_nut = rates_of(&mut solver, 0);
+            let here = solver.rates().into_iter().zip(of_nut).map(|(r, nut)| [r[1], r[2], r[3], nut]);
+            here.zip(there).collect::<Vec<_>>()
+        };
+        let (with, without) = (rates(quadratic, rotation), rates(Quadratic::None, Rotation::None));
+        let (mut seen, mut largest) = (0, [0.0_f64; 2]);
+        for (row, (with, without)) in with.iter().zip(&without).enumerate() {
+            let cell = [row % 9, row / 9 % 8, row / 72];
+            if !cell.into_iter().zip(cells).all(|(i, n)| (2..n - 2).contains(&i)) {
+                continue;
+            }
+            seen += 1;
+            for c in 0..4 {
+                let (here, there) = (with.0[c] - without.0[c], with.1[c] - without.1[c]);
+                largest[c / 3] = largest[c / 3].max(here.abs());
+                assert!(
+                    (here - there).abs() < 1e-11,
+                    "{quadratic:?}, {rotation:?}, {c} in {cell:?}: {here} {there}"
+                );
+            }
+        }
+        println!("{quadratic:?}, {rotation:?}: {largest:?}");
+        assert_eq!(seen, 5 * 4 * 3);
+        assert!(largest[0] > 1e-5 || quadratic == Quadratic::None, "{largest:?}");
+        assert!(largest[1] > 1e-5 || rotation == Rotation::None, "{largest:?}");
+    }
 }
 
 fn in_time(config: &mut StructuredConfig, steps: usize) {

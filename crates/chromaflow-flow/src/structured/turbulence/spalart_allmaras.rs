@@ -15,7 +15,7 @@ use crate::turbulence::hybrid::sa_hybrid_length;
 use crate::turbulence::k_omega::deformation;
 use crate::turbulence::spalart_allmaras::{
     SpalartAllmaras, sa_diffusivity, sa_diffusivity_to_wall, sa_rotating, sa_source_turning, sa_turning,
-    sa_viscosities, strain_rates, vorticity,
+    sa_viscosities, vorticity,
 };
 use crate::wall_law::law_gradient;
 use chromaflow_device::Team;
@@ -73,12 +73,6 @@ pub(super) fn viscosities(
 
 fn dot(a: &[f64; 3], b: &[f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-/// Volume through the area `n` between two cells.
-fn passing(block: &BlockState, a: usize, b: usize, n: &[f64; 3]) -> f64 {
-    let (wa, wb) = (block.state(a), block.state(b));
-    (0..3).map(|c| 0.5 * (wa[1 + c] + wb[1 + c]) * n[c]).sum()
 }
 
 /// What leaves each cell of a block less what its source brings, into `eddies.r`, and the source's derivative.
@@ -152,7 +146,7 @@ impl<'a> SaTerms<'a> {
 
     /// d(u, v, w)_i / dx_k of a cell, next to walls with a law with its shear.
     pub(super) fn sheared(&self, cell: [usize; 3], at: usize) -> [[f64; 3]; 3] {
-        let gradient = self.velocity_gradient(at);
+        let gradient = self.block.velocities().gradient(at);
         let law = self.turbulence.walls.and_then(|_| law_beside(self.patches, self.block, cell, at));
         match (law, self.physics.transport) {
             (Some(place), Some(transport)) => {
@@ -162,34 +156,14 @@ impl<'a> SaTerms<'a> {
         }
     }
 
-    /// DS_ij/Dt of a cell in steady flow: the sum over its faces that are no boundary of U (S_j - S_i) / 2 over the volume, U the volume that leaves, S by differences alone.
+    /// DS_ij/Dt of a cell in steady flow, S by differences alone.
     fn change_of_strain(&self, cell: [usize; 3], at: usize) -> [f64; 6] {
-        let (own, mut change) = (strain_rates(&self.velocity_gradient(at)), [0.0; 6]);
-        for side in 0..6 {
-            let Some(Outside { beyond, n, patch: None }) =
-                Outside::of(self.block, self.patches, cell, at, side)
-            else {
-                continue;
-            };
-            let leaving = 0.5 * passing(self.block, at, beyond, &n) / self.block.metrics.volume[at];
-            let there = strain_rates(&self.velocity_gradient(beyond));
-            (0..6).for_each(|c| change[c] += leaving * (there[c] - own[c]));
-        }
-        change
-    }
-
-    /// d(u, v, w)_i / dx_k of a cell, from the means of both cells at each face.
-    pub(super) fn velocity_gradient(&self, at: usize) -> [[f64; 3]; 3] {
-        let mut gradient = [[0.0; 3]; 3];
-        for axis in (0..3).filter(|&axis| self.block.active[axis]) {
-            let (s, area) = (self.block.cells.stride[axis], self.areas(axis, at));
-            let (before, after) = (self.block.state(at - s), self.block.state(at + s));
-            for i in 0..3 {
-                let change = 0.25 * (after[1 + i] - before[1 + i]) / self.block.metrics.volume[at];
-                (0..3).for_each(|k| gradient[i][k] += change * area[k]);
+        self.block.velocities().change_of_strain(at, |side| {
+            match Outside::of(self.block, self.patches, cell, at, side)? {
+                Outside { beyond, n, patch: None } => Some((beyond, n)),
+                Outside { .. } => None,
             }
-        }
-        gradient
+        })
     }
 
     /// Sum of the areas of a cell's two faces along an axis.
@@ -234,7 +208,7 @@ impl<'a> SaTerms<'a> {
                 SaFace { link: Link { passing: 0.0, spread: [spread, 0.0] }, ..SaFace::default() }
             }
             ConditionClass::Open => {
-                let passing = passing(self.block, at, beyond, n);
+                let passing = self.block.velocities().passing(at, beyond, n);
                 let link = Link { passing, ..Link::default() };
                 SaFace { link, beyond: self.turbulence.inflow[0], rest: 0.0 }
             }
@@ -244,7 +218,7 @@ impl<'a> SaTerms<'a> {
     /// Of the area `n` from one cell to the next.
     fn between(&self, axis: usize, at: usize, beyond: usize, n: &[f64; 3]) -> SaFace {
         let (nut, volume) = (&self.block.eddies.values, &self.block.metrics.volume);
-        let passing = passing(self.block, at, beyond, n);
+        let passing = self.block.velocities().passing(at, beyond, n);
         let [gamma, spread] = self.spread(at, beyond, n, 0.5 * (volume[at] + volume[beyond]));
         let mut rest = 0.0;
         if self.full && spread > 0.0 {

@@ -1,7 +1,6 @@
 //! Quadratic constitutive relations: what the turbulent stress has besides that of an eddy viscosity, in a pass of its own over the faces between cells.
 //!
-//! The gradient at a face is that of the viscous flux: the difference across it over the mean volume, and with all viscous terms the means of both cells' changes along the
-//! other axes.
+//! The gradient at a face is that of the viscous flux, see [`Velocities`](crate::turbulence::velocities::Velocities).
 
 use super::super::block::BlockState;
 use super::super::boundary::PatchState;
@@ -11,11 +10,11 @@ use super::links::Outside;
 use super::spalart_allmaras::SaTerms;
 use super::{GridTurbulence, Model, fill_interfaces};
 use crate::config::Quadratic;
-use crate::equations::perfect_gas::{N, State};
+use crate::equations::perfect_gas::N;
 use crate::parallel;
 use crate::ranks::BlockExchange;
 use crate::turbulence::spalart_allmaras::sa_relation;
-use crate::viscous::{flux_quadratic, flux_quadratic_2020, velocity_and_temperature};
+use crate::turbulence::velocities::Relation;
 use chromaflow_device::Team;
 
 /// fw of all cells, which the constants of QCR2020 go by, with those beyond interfaces.
@@ -63,7 +62,9 @@ pub(in crate::structured) fn add_quadratic(
     }
     let mut r = std::mem::take(&mut block.r);
     let [ni, nj, _] = block.cells.count;
-    let shared = &*block;
+    let (shared, eddies) = (&*block, &block.eddies);
+    let (velocities, full) = (shared.velocities(), physics.terms == ViscousTerms::Full);
+    let relation = Relation { quadratic, viscosity: &eddies.viscosity, fw: &eddies.relation, full };
     parallel::rows(team, block.rows(), N * ni, &mut r, |rows, out| {
         for (row, out) in rows.zip(out.chunks_exact_mut(N * ni)) {
             for i in 0..ni {
@@ -75,56 +76,11 @@ pub(in crate::structured) fn add_quadratic(
                     else {
                         continue;
                     };
-                    let flux = through(physics, quadratic, shared, side / 2, [at, beyond], &n);
+                    let flux = velocities.quadratic_flux(&relation, side / 2, [at, beyond], &n);
                     (0..N).for_each(|c| out[c * ni + i] -= flux[c]);
                 }
             }
         }
     });
     block.r = r;
-}
-
-/// What the relation adds to the viscous flux from one cell to the next through the area `n`.
-fn through(
-    physics: &Physics,
-    quadratic: Quadratic,
-    block: &BlockState,
-    axis: usize,
-    places: [usize; 2],
-    n: &[f64; 3],
-) -> State {
-    let (volume, eddies) = (&block.metrics.volume, &block.eddies);
-    if n.iter().all(|n| *n == 0.0) {
-        return [0.0; N];
-    }
-    let [own, other] = places.map(|at| velocity_and_temperature(physics.gas, &block.state(at)));
-    let mean = |values: &[f64]| 0.5 * (values[places[0]] + values[places[1]]);
-    let (size, mut gradient) = (mean(volume), [[0.0; 3]; 4]);
-    for i in 0..3 {
-        for k in 0..3 {
-            gradient[i][k] = (other[i] - own[i]) * n[k] / size;
-        }
-    }
-    if physics.terms == ViscousTerms::Full {
-        for at in places {
-            for along in (0..3).filter(|&along| along != axis && block.active[along]) {
-                let s = block.cells.stride[along];
-                let (before, after) = (block.state(at - s), block.state(at + s));
-                let (low, high) = (block.metrics.face(along, at), block.metrics.face(along, at + s));
-                for i in 0..3 {
-                    for k in 0..3 {
-                        let area = 0.125 * (low[k] + high[k]) / volume[at];
-                        gradient[i][k] += (after[1 + i] - before[1 + i]) * area;
-                    }
-                }
-            }
-        }
-    }
-    let face = std::array::from_fn(|v| 0.5 * (own[v] + other[v]));
-    let viscosity = mean(&eddies.viscosity);
-    if quadratic == Quadratic::Qcr2020 {
-        flux_quadratic_2020(viscosity, mean(&eddies.relation), &face, &gradient, n)
-    } else {
-        flux_quadratic(viscosity, &face, &gradient, n)
-    }
 }

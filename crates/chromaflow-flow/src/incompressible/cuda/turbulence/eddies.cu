@@ -39,6 +39,48 @@ find_laws(FindLaws) {
 }
 #endif
 
+#if CURVED || QUADRATIC
+// Velocities about a cell as velocities.cuh takes them.
+struct Velocities {
+    const double *__restrict__ q, *__restrict__ area, *__restrict__ volumes;
+    const unsigned char* __restrict__ open;
+    u32 cells, cell;
+    uint2 strides;
+    __device__ Vec3 velocity(u64 at) const { return {q[cells + at], q[2 * (u64)cells + at], q[3 * (u64)cells + at]}; }
+    __device__ double volume(u64 at) const { return volumes[at]; }
+    __device__ u32 stride(u32 axis) const { return step_along(strides, axis); }
+    __device__ bool has(u32 axis) const { return AXES >> axis & 1; }
+    __device__ Vec3 areas(u32 axis, u64 at) const {
+        const Vec3 low = face_area(area, cells, axis, at), high = face_area(area, cells, axis, at + stride(axis));
+        return {low[0] + high[0], low[1] + high[1], low[2] + high[2]};
+    }
+    __device__ bool next(u32 side, u64& beyond, Vec3& n) const {
+        const u32 axis = side / 2, high = side % 2, face = high ? cell + stride(axis) : cell;
+        beyond = high ? face : cell - stride(axis);
+        if (!has(axis) || !(open[face] >> axis & 1)) return false;
+        const Vec3 up = face_area(area, cells, axis, face);
+#pragma unroll
+        for (int c = 0; c < 3; c++) n[c] = high ? up[c] : -up[c];
+        return true;
+    }
+};
+#endif
+
+#if QUADRATIC
+// Subtracts what a quadratic constitutive relation adds to the stress from what leaves cells. A thread a row.
+extern "C" __global__ void __launch_bounds__(128)
+add_quadratic(AddQuadratic) {
+    const u32 row = blockIdx.x * 128 + threadIdx.x;
+    if (row >= rows) return;
+    const uint2 p = place[row];
+    const Velocities grid = {q, area, volumes, open, cells, p.x, strides[p.y & 0xffff]};
+    const double* fw = QUADRATIC == 2 ? coefficients + (u64)RELATION * cells : nullptr;
+    const auto sum = quadratic_flux(grid, p.x, coefficients, fw, true);
+#pragma unroll
+    for (int c = 1; c < 4; c++) residual[(u64)row * NB + c] -= sum[c];
+}
+#endif
+
 #if HYBRID
 // (Delta, h_max, h_wn) of a row; `lengths` [2, with ways to corners 26][rows]. Twin: turbulence/hybrid/cells.rs.
 __device__ __forceinline__ Vec3 grid_lengths(const double* __restrict__ lengths, u64 rows, bool arms,
@@ -113,7 +155,15 @@ find_terms(FindTerms) {
 #else
     const double length = away;
 #endif
-    const auto source = pointwise::sa_source_turning(model, 1.0, nut, omega, length, share);
+    double produced = share;
+#if CURVED
+    const Velocities velocities = {q, area, volumes, open, cells, at, steps};
+    produced *= pointwise::sa_turning(gradient, change_of_strain(velocities, at));
+#endif
+#if QUADRATIC == 2
+    coefficients[(u64)RELATION * cells + at] = pointwise::sa_relation(model, 1.0, nut, gradient, away);
+#endif
+    const auto source = pointwise::sa_source_turning(model, 1.0, nut, omega, length, produced);
     const Along ratio = pointwise::eddy_ratio(Along(nut, 1.0));
     coefficients[at] = model.scale * ratio.v, coefficients[(u64)BY * cells + at] = model.scale * ratio.d;
     sources[row] = source[0], sources[(u64)rows + row] = source[1];

@@ -2,10 +2,12 @@
 // Twins: turbulence/mod.rs, faces.rs, boundary.rs.
 //
 // Constants: EDDIES unknowns, 1 nut or 2 k and omega; VARIANT of the latter, as KOmegaVariant counts; HYBRID which
-// hybrid, as HybridForm counts from 1, 0 for none; LAWS 1 of the wall, 2 with a blended omega, 0 none.
+// hybrid, as HybridForm counts from 1, 0 for none; LAWS 1 of the wall, 2 with a blended omega, 0 none; CURVED 1 with
+// SA-RC; QUADRATIC 1 QCR2000, 2 QCR2020, 0 none.
 //
-// Of cells and ghosts, `coefficients` [2 or 5][cells]: eddy viscosity, what k and omega diffuse by, the derivatives of
-// the first by the unknowns; beyond walls with laws the eddy viscosity of their friction, y+. Of rows, `sources`
+// Of cells and ghosts, `coefficients` [2, 3 or 5][cells]: eddy viscosity, what k and omega diffuse by, the derivatives
+// of the first by the unknowns, of QCR2020 fw; beyond walls with laws the eddy viscosity of their friction, y+. Of
+// rows, `sources`
 // [2 or 5][rows]: those of the unknowns and their derivatives, of nut by nut, of k by k and by omega, of omega by
 // omega; `distance` from walls.
 #if EDDIES == 1
@@ -14,6 +16,8 @@
 #define DIFFUSING 1
 #define BY 3
 #endif
+// Of nut alone.
+#define RELATION 2
 // What a patch is, in the order of `class` in boundary.rs.
 #define WALL 0
 #define MIRROR 1

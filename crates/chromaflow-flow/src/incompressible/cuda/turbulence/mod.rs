@@ -14,7 +14,10 @@ mod tests;
 use super::super::IncompressibleSystem;
 use super::super::turbulence::{SHEAR, Turbulence};
 use super::FlowCuda;
-use super::arguments::{Eddies, FindLaws, FindTerms, MeasureResidual, OfEddies, OfLaws};
+use super::arguments::{
+    AddQuadratic, Eddies, FindLaws, FindTerms, MeasureResidual, OfEddies, OfLaws, OfQuadratic,
+};
+use crate::config::Quadratic;
 use crate::gpu::{blocks, optional};
 use crate::turbulence::cells::{GridTurbulence, Model};
 use crate::turbulence::hybrid::cells::HybridCells;
@@ -34,6 +37,10 @@ pub(super) struct Constants {
     pub hybrid: i32,
     /// Laws of the wall: 1, with a blended omega 2.
     pub laws: i32,
+    /// SA-RC.
+    pub curved: i32,
+    /// Quadratic constitutive relations: QCR2000 1, QCR2020 2.
+    pub quadratic: i32,
 }
 
 impl Constants {
@@ -42,12 +49,17 @@ impl Constants {
         let variant = if let Model::KOmega(of) = model.model { of.variant as i32 } else { 0 };
         let hybrid = turbulence.form.map_or(0, |form| 1 + form as i32);
         let laws = model.walls.map_or(0, |walls| 1 + i32::from(walls.blended));
-        Self { unknowns: model.unknowns(), variant, hybrid, laws }
+        let (curved, quadratic) = (i32::from(model.curved), model.quadratic as i32);
+        Self { unknowns: model.unknowns(), variant, hybrid, laws, curved, quadratic }
     }
 
     /// Numbers of cells and ghosts, and of rows, as `eddies.cuh` has them.
     fn shapes(self) -> [usize; 2] {
-        if self.unknowns == 1 { [2, 2] } else { [5, 5] }
+        match self.unknowns {
+            1 if self.quadratic == Quadratic::Qcr2020 as i32 => [3, 2],
+            1 => [2, 2],
+            _ => [5, 5],
+        }
     }
 }
 
@@ -77,6 +89,8 @@ pub(super) struct EddiesCuda {
     kernels: OfEddies,
     /// Of laws of the wall, with the shear next to walls, `[SHEAR, rows]`.
     laws: Option<(OfLaws, DeviceBuffer<f64>)>,
+    /// Of quadratic constitutive relations.
+    quadratic: Option<OfQuadratic>,
     /// Whether residuals are measured by cells' own values.
     measured: bool,
     /// Numbers of cells that their neighbors look at.
@@ -114,6 +128,10 @@ impl EddiesCuda {
             laws: match turbulence.model.walls {
                 None => None,
                 Some(_) => Some((OfLaws::of(module)?, DeviceBuffer::zeroed(stream, SHEAR * space.rows)?)),
+            },
+            quadratic: match turbulence.model.quadratic {
+                Quadratic::None => None,
+                Quadratic::Qcr2000 | Quadratic::Qcr2020 => Some(OfQuadratic::of(module)?),
             },
             measured: turbulence.model.is_k_omega(),
             components,
@@ -181,13 +199,25 @@ impl FlowCuda {
         self.exchange.fill_numbers(stream, &mut e.coefficients, e.components)
     }
 
-    /// Measures the residual of the model's unknowns as the matrix has them.
-    pub(super) fn measure_eddies(&self) -> Result<(), GpuError> {
+    /// Subtracts what a quadratic constitutive relation adds to the stress.
+    pub(super) fn add_quadratic(&self) -> Result<(), GpuError> {
+        let (g, Some(e)) = (&self.grid, &self.eddies) else { return Ok(()) };
+        let Some(kernels) = &e.quadratic else { return Ok(()) };
+        // SAFETY: cells have neighbors or ghosts on all sides; a thread has its own row.
+        Ok(unsafe {
+            enqueue! { kernels.add_quadratic.launch(blocks(g.rows, 128), 128), &self.stream, AddQuadratic {
+                grid: g.rows(), q: &self.q, coefficients: &e.coefficients, residual: &self.residual,
+            } }
+        }?)
+    }
+
+    /// Measures the residual of the model's unknowns as the matrix of a state has them.
+    pub(super) fn measure_eddies(&self, q: &DeviceBuffer<f64>) -> Result<(), GpuError> {
         let (g, Some(e)) = (&self.grid, self.eddies.as_ref().filter(|e| e.measured)) else { return Ok(()) };
         // SAFETY: n values a row, and a cell.
         Ok(unsafe {
             enqueue! { e.kernels.measure_residual.launch(blocks(g.rows, 128), 128), &self.stream, MeasureResidual {
-                grid: g.rows(), fluid: &g.fluid, q: &self.q, residual: &self.residual,
+                grid: g.rows(), fluid: &g.fluid, q, residual: &self.residual,
             } }
         }?)
     }

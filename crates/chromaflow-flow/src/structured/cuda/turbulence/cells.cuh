@@ -64,6 +64,45 @@ struct Steps {
     __device__ bool has(u32 axis) const { return active >> axis & 1; }
 };
 
+// A side of a cell: the boundary's face there, NONE between cells, the next place along the axis, the area outwards.
+struct Outside {
+    u32 axis, face;
+    u64 beyond;
+    Vec3 n;
+    __device__ __forceinline__ Outside(const Field& f, const GridBlock& block, const Steps& steps, const GridCell& cell,
+                                       const Sides& sides, u32 side) {
+        const u32 high = side % 2;
+        axis = side / 2, face = NONE;
+        const u32 step = pick(steps.stride, axis), end = high ? pick(block.count, axis) - 1 : 0;
+        if (pick(cell.index, axis) == end) face = sides.face(cell.block, block.count, axis, high, cell.index);
+        beyond = high ? cell.at + step : cell.at - step;
+        n = f.outwards(axis, high, cell.at, beyond);
+    }
+};
+
+// Velocities about a cell as velocities.cuh takes them.
+struct Velocities {
+    const Field& f;
+    const GridBlock& block;
+    const Steps& steps;
+    const GridCell& cell;
+    const Sides& sides;
+    __device__ Vec3 velocity(u64 at) const {
+        const double* u = f.w + f.total;
+        return {u[at], u[f.total + at], u[2 * f.total + at]};
+    }
+    __device__ double volume(u64 at) const { return f.volume[at]; }
+    __device__ Vec3 areas(u32 axis, u64 at) const { return f.areas(axis, pick(steps.stride, axis), at); }
+    __device__ u32 stride(u32 axis) const { return pick(steps.stride, axis); }
+    __device__ bool has(u32 axis) const { return steps.has(axis); }
+    __device__ bool next(u32 side, u64& beyond, Vec3& n) const {
+        if (!steps.has(side / 2)) return false;
+        const Outside out(f, block, steps, cell, sides, side);
+        beyond = out.beyond, n = out.n;
+        return out.face == NONE;
+    }
+};
+
 // A face as the cell on one of its sides has it: the volume or the mass that leaves, and what a difference of each
 // unknown across it diffuses. Twin: links.rs.
 struct Link {

@@ -113,44 +113,8 @@ update(Update) {
     if (threadIdx.x % 32 == 0 && count) atomicAdd(limited, count);
 }
 
-// What a quadratic constitutive relation adds to the viscous flux from one cell to the next through the area `n`;
-// `relation` fw of both of QCR2020, none of QCR2000. Twin: stress.rs.
-__device__ __forceinline__ State quadratic_through(const Field& f, const Steps& steps, u32 axis, u64 at, u64 beyond,
-                                                   const Vec3& n, const double* eddies, const double* relation) {
-    const auto gas = f.setup->gas();
-    const auto own = pointwise::velocity_and_temperature(gas, f.state(at)),
-               other = pointwise::velocity_and_temperature(gas, f.state(beyond));
-    pointwise::Array<Vec3, 4> gradient = {};
-    const double across = 1.0 / (0.5 * (f.volume[at] + f.volume[beyond]));
-#pragma unroll
-    for (int i = 0; i < 3; i++)
-#pragma unroll
-        for (int k = 0; k < 3; k++) gradient[i][k] = across * (other[i] - own[i]) * n[k];
-    if (f.model->full != 0) {
-#pragma unroll 1
-        for (int side = 0; side < 2; side++) {
-            const u64 here = side ? beyond : at;
-            const double scale = 0.125 / f.volume[here];
-#pragma unroll 1
-            for (u32 along = 0; along < 3; along++) {
-                if (along == axis || !steps.has(along)) continue;
-                const u32 s = pick(steps.stride, along);
-                const Vec3 areas = f.areas(along, s, here);
-                const State before = f.state(here - s), after = f.state(here + s);
-#pragma unroll
-                for (int i = 0; i < 3; i++)
-#pragma unroll
-                    for (int k = 0; k < 3; k++) gradient[i][k] += scale * (after[1 + i] - before[1 + i]) * areas[k];
-            }
-        }
-    }
-    const pointwise::Array<double, 4> face = {0.5 * (own[0] + other[0]), 0.5 * (own[1] + other[1]),
-                                              0.5 * (own[2] + other[2]), 0.5 * (own[3] + other[3])};
-    const double viscosity = 0.5 * (eddies[at] + eddies[beyond]);
-    if (!relation) return pointwise::flux_quadratic(viscosity, face, gradient, n);
-    return pointwise::flux_quadratic_2020(viscosity, 0.5 * (relation[at] + relation[beyond]), face, gradient, n);
-}
-// Subtracts it from the sums of fluxes out of each cell.
+// Subtracts what a quadratic constitutive relation adds to viscous fluxes from the sums of fluxes out of each cell;
+// `relation` fw of QCR2020, none of QCR2000. Twin: stress.rs.
 extern "C" __global__ void __launch_bounds__(CHUNK)
 add_quadratic(AddQuadratic) {
     const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
@@ -159,21 +123,8 @@ add_quadratic(AddQuadratic) {
     const GridBlock& block = blocks[cell.block];
     const Steps steps(block, actives[cell.block]);
     const Sides sides = {side_table, side_table};
-    State sum = {};
-#pragma unroll 1
-    for (u32 side = 0; side < 6; side++) {
-        const u32 axis = side / 2, high = side % 2;
-        if (!steps.has(axis)) continue;
-        const u32 step = pick(steps.stride, axis), end = high ? pick(block.count, axis) - 1 : 0;
-        if (pick(cell.index, axis) == end && sides.face(cell.block, block.count, axis, high, cell.index) != NONE)
-            continue;
-        const u64 beyond = high ? cell.at + step : cell.at - step;
-        const Vec3 n = f.outwards(axis, high, cell.at, beyond);
-        if (dot(n, n) == 0) continue;
-        const State flux = quadratic_through(f, steps, axis, cell.at, beyond, n, eddies, relation);
-#pragma unroll
-        for (int c = 1; c < 5; c++) sum[c] += flux[c];
-    }
+    const auto sum = quadratic_flux(Velocities{f, block, steps, cell, sides}, cell.at, eddies, relation,
+                                    f.model->full != 0);
 #pragma unroll
     for (int c = 1; c < 5; c++) r[c * total + cell.at] -= sum[c];
 }

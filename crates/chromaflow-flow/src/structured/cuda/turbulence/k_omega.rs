@@ -17,6 +17,7 @@ use crate::march::Bdf;
 use crate::turbulence::cells::MOST;
 use crate::turbulence::hybrid::cuda::TEXT as HYBRID;
 use crate::turbulence::k_omega::KOmegaVariant;
+use crate::turbulence::velocities::VELOCITIES;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{CudaError, DeviceBuffer, DeviceSlice, KernelSource, Module, Read, Stream};
 use chromaflow_device::enqueue;
@@ -31,7 +32,7 @@ pub(super) const SLOPES: usize = 4;
 pub(super) fn kernel_source(variant: KOmegaVariant, made: Made) -> KernelSource {
     let (cells, own) = (include_str!("cells.cuh"), include_str!("k_omega.cu"));
     let (all, along) = (include_str!("eddies.cu"), include_str!("along.cu"));
-    let before = format!("{}\n{HYBRID}\n{cells}\n{own}\n{all}", with_derivatives());
+    let before = format!("{}\n{HYBRID}\n{VELOCITIES}\n{cells}\n{own}\n{all}", with_derivatives());
     let source = source("structured_k_omega", &before, along).records::<Kernels>().records::<OfKOmega>();
     made.define(source.define("NB", MOST).define("VARIANT", variant as i32))
 }

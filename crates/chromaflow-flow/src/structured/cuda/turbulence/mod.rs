@@ -28,6 +28,7 @@ use crate::march::{Bdf, FlowError};
 use crate::turbulence::hybrid::cuda::{self as lengths, GridLengths, HybridGridCuda};
 use crate::turbulence::hybrid::{HybridForm, HybridGrid};
 use crate::turbulence::k_omega::KOmegaVariant;
+use crate::turbulence::velocities::VELOCITIES;
 use arguments::{
     AddQuadratic, AssembleRows, Field, FillValues, FindRelation, Gather, Kernels, Norms, OfNut, SaResidual,
     Scatter, Update, Viscosities,
@@ -65,7 +66,7 @@ fn kernel_source(model: Model, made: Made) -> KernelSource {
 
 fn of_nut(made: Made) -> KernelSource {
     let (cells, own) = (include_str!("cells.cuh"), include_str!("spalart_allmaras.cu"));
-    let before = format!("{}\n{}\n{cells}\n{own}", with_derivatives(), lengths::TEXT);
+    let before = format!("{}\n{}\n{VELOCITIES}\n{cells}\n{own}", with_derivatives(), lengths::TEXT);
     let source = source("structured_eddies", &before, include_str!("eddies.cu"));
     made.define(source.records::<OfNut>().records::<Kernels>().define("NB", 1))
 }

@@ -87,57 +87,13 @@ __device__ __forceinline__ double rest_of(const Field& f, const Steps& steps, co
     return rest;
 }
 
-// d(u, v, w)_i / dx_k of a cell, from the means of both cells at each face.
-__device__ __forceinline__ Tensor velocity_gradient(const Field& f, const Steps& steps, u64 at) {
-    Tensor gradient = {};
-#pragma unroll
-    for (u32 axis = 0; axis < 3; axis++) {
-        if (!steps.has(axis)) continue;
-        const u32 s = steps.stride[axis];
-        const Vec3 areas = f.areas(axis, s, at);
-#pragma unroll
-        for (int i = 0; i < 3; i++) {
-            const double* u = f.w + (1 + i) * f.total;
-            const double change = 0.25 * (u[at + s] - u[at - s]) / f.volume[at];
-#pragma unroll
-            for (int k = 0; k < 3; k++) gradient[i][k] += change * areas[k];
-        }
-    }
-    return gradient;
-}
-// The same with the shear of the law that a wall next to the cell has.
-__device__ __forceinline__ Tensor sheared(const Field& f, const Steps& steps, u64 at, const LawNode* law) {
-    const Tensor gradient = velocity_gradient(f, steps, at);
+// d(u, v, w)_i / dx_k of a cell with the shear of the law that a wall next to it has.
+__device__ __forceinline__ Tensor sheared(const Velocities& velocities, const LawNode* law) {
+    const Field& f = velocities.f;
+    const u64 at = velocities.cell.at;
+    const Tensor gradient = velocity_gradient(velocities, at);
     if (!law) return gradient;
     return pointwise::law_gradient(f.setup->gas(), f.setup->transport(), law->place, f.state(at), gradient);
-}
-// DS_ij/Dt of a cell in steady flow: the sum over its faces that are no boundary of U (S_j - S_i) / 2 over the volume,
-// U the volume that leaves, S by differences alone.
-__device__ __forceinline__ pointwise::Array<double, 6> change_of_strain(const Field& f, const GridBlock& block,
-                                                                        const Steps& steps, const GridCell& cell,
-                                                                        const Sides& sides) {
-    const u64 at = cell.at;
-    const auto own = pointwise::strain_rates(velocity_gradient(f, steps, at));
-    pointwise::Array<double, 6> change = {};
-#pragma unroll 1
-    for (u32 side = 0; side < 6; side++) {
-        const u32 axis = side / 2, high = side % 2;
-        if (!steps.has(axis)) continue;
-        const u32 step = pick(steps.stride, axis), end = high ? pick(block.count, axis) - 1 : 0;
-        if (pick(cell.index, axis) == end && sides.face(cell.block, block.count, axis, high, cell.index) != NONE)
-            continue;
-        const u64 beyond = high ? at + step : at - step;
-        const Vec3 n = f.outwards(axis, high, at, beyond);
-        const State a = f.state(at), b = f.state(beyond);
-        double passing = 0;
-#pragma unroll
-        for (int c = 0; c < 3; c++) passing += 0.5 * (a[1 + c] + b[1 + c]) * n[c];
-        const auto there = pointwise::strain_rates(velocity_gradient(f, steps, beyond));
-        const double leaving = 0.5 * passing / f.volume[at];
-#pragma unroll
-        for (int c = 0; c < 6; c++) change[c] += leaving * (there[c] - own[c]);
-    }
-    return change;
 }
 
 // fw of cells, which the constants of QCR2020 go by. Twin: stress.rs.
@@ -148,9 +104,11 @@ find_relation(FindRelation) {
     const Field f = FIELD;
     const GridBlock& block = blocks[cell.block];
     const Steps steps(block, actives[cell.block]);
-    const LawNode* const law = law_beside(block, steps, cell, {side_table, side_table}, laws);
-    relation[cell.at] = pointwise::sa_relation(model_of(f), f.aux[cell.at], f.values[cell.at],
-                                               sheared(f, steps, cell.at, law), near[cell.number].x);
+    const Sides sides = {side_table, side_table};
+    const Tensor gradient =
+        sheared(Velocities{f, block, steps, cell, sides}, law_beside(block, steps, cell, sides, laws));
+    relation[cell.at] =
+        pointwise::sa_relation(model_of(f), f.aux[cell.at], f.values[cell.at], gradient, near[cell.number].x);
 }
 
 // What leaves each cell less what its source brings, with the change in time in unsteady runs, and what the matrix
@@ -168,28 +126,24 @@ residual(SaResidual) {
     double sum = 0;
 #pragma unroll 1
     for (u32 side = 0; side < 6; side++) {
-        const u32 axis = side / 2, high = side % 2;
-        if (!steps.has(axis)) continue;
-        const u32 step = pick(steps.stride, axis), end = high ? pick(block.count, axis) - 1 : 0;
-        const u64 beyond = high ? at + step : at - step;
-        const Vec3 n = f.outwards(axis, high, at, beyond);
-        u32 kind = INSIDE;
-        if (pick(cell.index, axis) == end) {
-            const u32 face = sides.face(cell.block, block.count, axis, high, cell.index);
-            if (face != NONE) kind = kinds[face];
-        }
+        if (!steps.has(side / 2)) continue;
+        const Outside out(f, block, steps, cell, sides, side);
+        const u32 kind = out.face == NONE ? INSIDE : kinds[out.face];
+        const u64 beyond = out.beyond;
+        const Vec3 n = out.n;
         const Link link = link_of(f, kind, at, beyond, n);
         const double other = kind == INSIDE ? values[beyond] : kind == OPEN ? model->inflow[0] : 0.0;
         double leaves = -link.coupling(0) * (other - own);
-        if (kind == INSIDE) leaves += rest_of(f, steps, link, axis, at, beyond, n);
+        if (kind == INSIDE) leaves += rest_of(f, steps, link, out.axis, at, beyond, n);
         if (LAWS && kind == WALL) leaves += fmin(to_wall(f, at, n), 0.0) * own;
         sum += leaves;
     }
-    const Tensor gradient = sheared(f, steps, at, law_beside(block, steps, cell, sides, laws));
+    const Velocities velocities = {f, block, steps, cell, sides};
+    const Tensor gradient = sheared(velocities, law_beside(block, steps, cell, sides, laws));
     double omega = pointwise::vorticity(gradient), produced = near[cell.number].y;
     if (f.model->rotating != 0) omega = pointwise::sa_rotating(omega, pointwise::deformation(gradient)[0]);
 #if CURVED
-    produced *= pointwise::sa_turning(gradient, change_of_strain(f, block, steps, cell, sides));
+    produced *= pointwise::sa_turning(gradient, change_of_strain(velocities, at));
 #endif
     double length = near[cell.number].x;
 #if HYBRID
