@@ -100,11 +100,8 @@ impl<T: Zeroable + Copy> Buffer<T> {
 pub fn give_back_freed() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
-        unsafe extern "C" {
-            fn malloc_trim(pad: usize) -> i32;
-        }
         // SAFETY: touches free memory of the allocator only.
-        unsafe { malloc_trim(0) };
+        unsafe { libc::malloc_trim(0) };
     }
 }
 

@@ -24,8 +24,8 @@ pub struct LargePages;
 #[cfg(target_os = "linux")]
 mod linux {
     use libc::{
-        MADV_HUGEPAGE, MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, MREMAP_MAYMOVE, PROT_READ, PROT_WRITE, madvise,
-        mmap, mremap, munmap,
+        MADV_HUGEPAGE, MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, MREMAP_MAYMOVE, PROT_READ, PROT_WRITE,
+        madvise, mmap, mremap, munmap,
     };
     use std::alloc::Layout;
     use std::ptr::null_mut;
@@ -52,7 +52,14 @@ mod linux {
         let length = whole(size);
         // SAFETY: new memory, of which what lies before and behind the array is given back.
         unsafe {
-            let start = mmap(null_mut(), length + LARGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            let start = mmap(
+                null_mut(),
+                length + LARGE_PAGE,
+                PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS,
+                -1,
+                0,
+            );
             if start == MAP_FAILED {
                 return null_mut();
             }

@@ -324,7 +324,7 @@ impl FlowCuda {
     fn factor(&mut self) -> Result<(), GpuError> {
         let running = Part::Factor.begin();
         self.ilu.factor(&self.matrix)?;
-        Ok(self.clock.done(running, &self.stream)?)
+        self.clock.done(running, &self.stream)
     }
 
     /// The update of a residual from the matrix of plain steps, which is factored. As the twin in linear.rs.
