@@ -20,7 +20,7 @@ free -g 2> /dev/null | sed -n 2p || true
 
 fine=$mesh
 for k in $(seq "$refinements"); do
-    "$after" mesh refine "$fine" "fine$k.lb8.ugrid" --threads "$threads"
+    "$after" mesh refine "$fine" "fine$k.lb8.ugrid"
     fine=$work/fine$k.lb8.ugrid
 done
 cat > case.toml << CASE

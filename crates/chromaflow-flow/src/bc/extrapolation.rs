@@ -15,14 +15,14 @@ pub(super) static WORD: Word = Word {
 };
 
 /// Mach number of a flow back in from which the boundary is a wall.
-pub(super) const SHUT: f64 = 0.1;
+const SHUT: f64 = 0.1;
 
-/// How far the boundary is open to the state `w`: 1 where it flows out, 0 where it flows in at a Mach number of 1/`closing` and more; and its slope
-/// by the Mach number.
+/// How far the boundary is open to the state `w`: 1 where it flows out, 0 where it flows in at Mach 0.1 and more; and its slope by the Mach
+/// number.
 #[inline(always)]
-pub(super) fn opening<T: Real>(mach: T, closing: T) -> [T; 2] {
-    let t = (T::c(1.0) + mach * closing).max(T::c(0.0)).min(T::c(1.0));
-    [t * t * (T::c(3.0) - T::c(2.0) * t), T::c(6.0) * closing * t * (T::c(1.0) - t)]
+pub(super) fn opening<T: Real>(mach: T) -> [T; 2] {
+    let t = (T::c(1.0) + mach * T::c(1.0 / SHUT)).max(T::c(0.0)).min(T::c(1.0));
+    [t * t * (T::c(3.0) - T::c(2.0) * t), T::c(6.0 / SHUT) * t * (T::c(1.0) - t)]
 }
 
 /// Mach number of the flow out through `n`.
@@ -46,7 +46,7 @@ pub(super) fn mach_through<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> T {
 /// ```
 #[inline(always)]
 pub fn flux_out<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
-    let [open, _] = opening(mach_through(gas, w, n), T::c(1.0 / SHUT));
+    let [open, _] = opening(mach_through(gas, w, n));
     let (out, wall) = (flux(gas, w, n), flux_wave_wall(gas, w, n, T::c(1.0)));
     let mut whole = [T::c(0.0); 5];
     for i in 0..5 {
@@ -59,7 +59,7 @@ pub fn flux_out<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
 #[inline(always)]
 pub fn flux_out_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 25] {
     let mach = mach_through(gas, w, n);
-    let [open, slope] = opening(mach, T::c(1.0 / SHUT));
+    let [open, slope] = opening(mach);
     let (out, wall) = (flux(gas, w, n), flux_wave_wall(gas, w, n, T::c(1.0)));
     let by_out = flux_jacobian(gas, w, n);
     let by_wall = flux_wave_wall_jacobian(gas, w, n, T::c(1.0));

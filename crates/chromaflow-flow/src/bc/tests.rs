@@ -84,14 +84,13 @@ proptest! {
     }
 
     #[test]
-    fn outlet_holds_its_pressure(w in states(), n in areas(), back in 0.001..1.5f64, stream in 0.01..3f64) {
-        let free = [1.0, stream * 0.6, 0.0, stream * 0.8, 1.0 / GAS.gamma];
-        let outlet = Outlet { total_temperature: 1.1, ..Outlet::new(GAS, back, &free) };
+    fn outlet_holds_its_pressure(w in states(), n in areas(), back in 0.001..1.5f64) {
+        let outlet = Outlet { pressure: back, total_temperature: 1.1 };
         let wb = bc_outlet(GAS, &w, outlet, &n);
         let area = n.iter().map(|x| x * x).sum::<f64>().sqrt();
         let along = |w: &[f64; 5]| (w[1] * n[0] + w[2] * n[1] + w[3] * n[2]) / area;
         let mach = along(&w) / sound_speed(GAS, &w);
-        if mach < -(stream / 30.0).min(0.1) - 1e-12 {
+        if mach < -0.1 {
             // From gas at rest, straight in, no faster than sound.
             let speed2 = wb[1] * wb[1] + wb[2] * wb[2] + wb[3] * wb[3];
             let t = GAS.gamma * wb[4] / wb[0];

@@ -11,7 +11,7 @@ __device__ __forceinline__ pointwise::Condition<Along> lifted(const Condition& c
     out.farfield = {{Along(w[0]), Along(w[1]), Along(w[2]), Along(w[3]), Along(w[4])}};
     out.inlet = {Along(c.inlet.total_pressure), Along(c.inlet.total_temperature), lifted(c.inlet.direction)};
     out.velocity_inlet = {lifted(c.velocity_inlet.velocity), Along(c.velocity_inlet.temperature)};
-    out.outlet = {Along(c.outlet.pressure), Along(c.outlet.total_temperature), Along(c.outlet.closing)};
+    out.outlet = {Along(c.outlet.pressure), Along(c.outlet.total_temperature)};
     out.cutoff_mach = Along(c.cutoff_mach), out.mass_flow = Along(c.mass_flow), out.temperature = Along(c.temperature);
     out.motion = {lifted(c.motion.velocity), lifted(c.motion.rotation), lifted(c.motion.center)};
     return out;

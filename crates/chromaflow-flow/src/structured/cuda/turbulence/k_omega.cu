@@ -224,12 +224,17 @@ __device__ __forceinline__ pointwise::Array<T, 2> leaving(const Numbers<T>& numb
     pointwise::Array<T, 2> sums = {T(0.0), T(0.0)};
 #pragma unroll 1
     for (u32 side = 0; side < 6; side++) {
-        const Outside out(f, block, steps, cell, sides, side);
-        const u32 axis = out.axis, face = out.face, kind = face == NONE ? INSIDE : kinds[face];
+        const u32 axis = side / 2, high = side % 2;
+        const u32 step = pick(steps.stride, axis), end = high ? pick(block.count, axis) - 1 : 0;
+        u32 kind = INSIDE, face = NONE;
+        if (pick(cell.index, axis) == end) {
+            face = sides.face(cell.block, block.count, axis, high, cell.index);
+            if (face != NONE) kind = kinds[face];
+        }
         // As on the host the boundary counts along axes that the grid lacks, too.
         if (kind == SLIP || (kind == INSIDE && !steps.has(axis))) continue;
-        const u64 beyond = out.beyond;
-        const Vec3 n = out.n;
+        const u64 beyond = high ? at + step : at - step;
+        const Vec3 n = f.outwards(axis, high, at, beyond);
         const auto a = numbers.state(at);
         if (kind == WALL) {
             const T near(2.0 * dot(n, n) / f.volume[at]), own = molecular_of(*f.setup, a);
