@@ -1,6 +1,6 @@
 //! Periodic sides of meshes that no rank has whole.
 
-use super::sliced::{Stored, check_pieces, stored};
+use super::sliced::{Stored, check_pieces, check_residuals, stored};
 use super::{Case, apart, over};
 use crate::FlowSolver;
 use crate::config::{Boundary, Equations, FlowConfig, TurbulenceConfig, TurbulenceModel};
@@ -47,27 +47,11 @@ fn refused(stored: &Stored, size: usize) -> Vec<FlowError> {
     stored.each(size, false, |_, solver| Ok(solver.err().expect("no solver")))
 }
 
-/// At a state that is none of rest and repeats, node by node of the file.
+/// At a state that is none of rest and repeats.
 #[test]
 fn residuals_across_sides_are_those_of_the_whole_mesh() {
     for (what, case) in cases() {
-        let stored = stored(case);
-        let mut solver =
-            FlowSolver::new(&stored.case.mesh, stored.case.config.clone(), Arc::new(Team::new(1))).unwrap();
-        solver.set_state(wavy);
-        let b = solver.assembled().2.to_vec();
-        let expected = solver.in_mesh_order(5, &b);
-        assert_eq!(expected.len(), 5 * stored.case.mesh.nodes.len());
-        for size in SIZES {
-            let found = stored.each(size, false, |_, solver| {
-                let mut solver = solver.map_err(|e| e.to_string())?;
-                solver.set_state(wavy);
-                let b = solver.assembled().2.to_vec();
-                Ok(solver.by_file(5, &b))
-            });
-            let off = apart(&found[0], &expected);
-            assert!(off < 1e-12, "{what} on {size} ranks: {off}");
-        }
+        check_residuals(what, case, &SIZES, wavy);
     }
 }
 

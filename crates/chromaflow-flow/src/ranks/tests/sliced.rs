@@ -99,22 +99,28 @@ fn residuals_by_slices_are_those_of_the_whole_mesh() {
         ("turbulent", viscous(true)),
         ("layers", layered()),
     ] {
-        let stored = stored(case);
-        let mut solver =
-            FlowSolver::new(&stored.case.mesh, stored.case.config.clone(), Arc::new(Team::new(1))).unwrap();
-        solver.set_state(bump);
-        let b = solver.assembled().2.to_vec();
-        let expected = solver.in_mesh_order(5, &b);
-        for size in SIZES {
-            let found = stored.each(size, false, |_, solver| {
-                let mut solver = solver.map_err(|e| e.to_string())?;
-                solver.set_state(bump);
-                let b = solver.assembled().2.to_vec();
-                Ok(solver.by_file(5, &b))
-            });
-            let off = apart(&found[0], &expected);
-            assert!(off < 1e-12, "{what} on {size} ranks: {off}");
-        }
+        check_residuals(what, case, &SIZES, bump);
+    }
+}
+
+/// That so many ranks by slices find the whole mesh's residual of a state, node by node of the file.
+pub(super) fn check_residuals(what: &str, case: Case, sizes: &[usize], state: fn([f64; 3]) -> [f64; 5]) {
+    let stored = stored(case);
+    let mut solver =
+        FlowSolver::new(&stored.case.mesh, stored.case.config.clone(), Arc::new(Team::new(1))).unwrap();
+    solver.set_state(state);
+    let b = solver.assembled().2.to_vec();
+    let expected = solver.in_mesh_order(5, &b);
+    assert_eq!(expected.len(), 5 * stored.case.mesh.nodes.len());
+    for &size in sizes {
+        let found = stored.each(size, false, move |_, solver| {
+            let mut solver = solver.map_err(|e| e.to_string())?;
+            solver.set_state(state);
+            let b = solver.assembled().2.to_vec();
+            Ok(solver.by_file(5, &b))
+        });
+        let off = apart(&found[0], &expected);
+        assert!(off < 1e-12, "{what} on {size} ranks: {off}");
     }
 }
 

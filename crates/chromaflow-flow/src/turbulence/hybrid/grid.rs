@@ -78,6 +78,7 @@ impl HybridGrid {
     }
 
     /// Of the rows of all of these, one after another.
+    #[cfg(feature = "cuda")]
     pub(crate) fn joined<'a>(all: impl Iterator<Item = &'a Self>) -> Option<Self> {
         let mut joined: Option<Self> = None;
         for grid in all {
