@@ -93,7 +93,7 @@ impl Condition<f64> {
             farfield: Farfield { free },
             inlet: Inlet::NONE,
             velocity_inlet: VelocityInlet { velocity: [0.0; 3], temperature: 1.0 },
-            outlet: Outlet { pressure: 0.0, total_temperature: 1.0 },
+            outlet: Outlet { pressure: 0.0, total_temperature: 1.0, width: 0.0 },
             cutoff_mach: 1.0,
             mass_flow: 0.0,
             temperature: 0.0,

@@ -15,7 +15,7 @@ pub(super) static WORD: Word = Word {
 };
 
 /// Mach number of a flow back in from which the boundary is a wall.
-const SHUT: f64 = 0.1;
+pub(super) const SHUT: f64 = 0.1;
 
 /// How far the boundary is open to the state `w`: 1 where it flows out, 0 where it flows in at Mach 0.1 and more; and its slope by the Mach
 /// number.

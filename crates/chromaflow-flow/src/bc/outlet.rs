@@ -1,6 +1,6 @@
 //! Outflow against a given pressure.
 
-use super::extrapolation::{mach_through, opening};
+use super::extrapolation::{SHUT, mach_through, opening};
 use super::inlet::inlet_state;
 use super::{Boundary, Inlet, Parameter, Word, bc_inlet};
 use crate::gas::{Gas, sound_speed};
@@ -22,20 +22,30 @@ pub struct Outlet<T> {
     pub pressure: T,
     /// Total temperature of what flows back in, over the free stream's temperature.
     pub total_temperature: T,
+    /// Mach number within which what flows back in turns from the state inside to that of the room; 0.1 at most.
+    pub width: T,
 }
 
 impl Outlet<f64> {
-    /// Of a back pressure, in the free stream `free`.
+    /// The largest [`Outlet::width`].
+    pub(crate) const WIDEST: f64 = SHUT;
+
+    /// Of a back pressure, in the free stream `free`: what flows back in is the room's within a thirtieth of the stream's Mach number.
     pub fn new(gas: Gas<f64>, pressure: f64, free: &[f64; 5]) -> Self {
         let [rho, u, v, w, p] = *free;
-        let total_temperature = gas.gamma * p / rho + 0.5 * (gas.gamma - 1.0) * (u * u + v * v + w * w);
-        Self { pressure, total_temperature }
+        let (sound2, speed2) = (gas.gamma * p / rho, u * u + v * v + w * w);
+        let total_temperature = sound2 + 0.5 * (gas.gamma - 1.0) * speed2;
+        Self { pressure, total_temperature, width: (speed2 / sound2).sqrt() / 30.0 }
     }
 
     /// The same in another scalar.
     #[inline(always)]
     pub fn lift<T: Real>(&self) -> Outlet<T> {
-        Outlet { pressure: T::c(self.pressure), total_temperature: T::c(self.total_temperature) }
+        Outlet {
+            pressure: T::c(self.pressure),
+            total_temperature: T::c(self.total_temperature),
+            width: T::c(self.width),
+        }
     }
 }
 
@@ -156,16 +166,51 @@ fn room<T: Real>(outlet: Outlet<T>, n: &[T; 3]) -> Inlet<T> {
     }
 }
 
+/// How much of an outlet's state comes from inside: all of it where the flow leaves, none where it comes back in faster than the outlet's width, or half
+/// of the Mach number along the outlet where that is more, 0.1 at most.
+#[derive(Clone, Copy, Debug)]
+struct Share<T> {
+    open: T,
+    /// Its slopes by the Mach number through the boundary and by the square of that along it.
+    by_through: T,
+    by_along: T,
+    /// Mach number through the boundary, square of that along it.
+    through: T,
+    along: T,
+}
+
+/// The share of the state inside. Gas that skims an outlet, as above a plate, keeps what it carries; what comes in more steeply is the room's.
+#[inline(always)]
+fn share<T: Real>(gas: Gas<T>, w: &[T; 5], outlet: Outlet<T>, n: &[T; 3]) -> Share<T> {
+    let zero = T::c(0.0);
+    let through = mach_through(gas, w, n);
+    let c = sound_speed(gas, w);
+    let along = ((w[1] * w[1] + w[2] * w[2] + w[3] * w[3]) / (c * c) - through * through).max(zero);
+    let square = (outlet.width * outlet.width + along * T::c(ALONG * ALONG)).max(T::c(1e-12));
+    let most = T::c(SHUT * SHUT);
+    let width = square.min(most).sqrt();
+    // Of the boundary that shuts at SHUT.
+    let [open, slope] = opening(through * T::c(SHUT) / width);
+    let by_through = slope * T::c(SHUT) / width;
+    let by_along = T::c(-0.5 * ALONG * ALONG) * by_through * through / (width * width);
+    Share { open, by_through, by_along: T::select(square.lt(most), by_along, zero), through, along }
+}
+
+/// The width by the Mach number along the outlet.
+const ALONG: f64 = 0.5;
+
 /// Outflow against a static pressure: entropy, tangential velocity and the outgoing invariant V + 2c/(gamma-1) come from inside; everything does
-/// where the flow leaves at supersonic speed, and a pressure that would make it leave faster than sound is not felt. What flows back in comes, within Mach 0.1, from gas at rest whose total pressure
-/// is that pressure ([`bc_inlet`]): with what is inside it would come in ever faster.
+/// where the flow leaves at supersonic speed, and a pressure that would make it leave faster than sound is not felt. What flows back in comes from gas at
+/// rest whose total pressure is that pressure ([`bc_inlet`]): with what is inside it would come in ever faster. It does so within
+/// [`Outlet::width`], or half of the Mach number along the outlet where that is more (a stream along an outlet keeps its velocity), and Mach 0.1 at most.
 ///
-/// **Source**: Blazek, CFD: Principles and Applications, 8.4 (its linear relations replaced by the invariants).
+/// **Source**: Blazek, CFD: Principles and Applications, 8.4 (its linear relations replaced by the invariants); a width of the flow's own speed as
+/// in Dong, Karniadakis and Chryssostomidis (2014), *A robust and accurate outflow boundary condition*, equation 5.
 ///
 /// ```
 /// use chromaflow_flow::bc::{Outlet, bc_outlet};
 /// use chromaflow_flow::gas::Gas;
-/// let (n, outlet) = ([1.0, 0.0, 0.0], Outlet { pressure: 0.7, total_temperature: 1.0 });
+/// let (n, outlet) = ([1.0, 0.0, 0.0], Outlet { pressure: 0.7, total_temperature: 1.0, width: 0.01 });
 /// assert!((bc_outlet(Gas::AIR, &[1.0, 0.2, 0.3, 0.0, 0.75], outlet, &n)[4] - 0.7f64).abs() < 1e-15);
 /// // Against nothing: at the speed of sound.
 /// let vacuum = bc_outlet(Gas::AIR, &[1.0, 0.2, 0.0, 0.0, 0.75], Outlet { pressure: 1e-6, ..outlet }, &n);
@@ -176,7 +221,7 @@ fn room<T: Real>(outlet: Outlet<T>, n: &[T; 3]) -> Inlet<T> {
 /// ```
 #[inline(always)]
 pub fn bc_outlet<T: Real>(gas: Gas<T>, w: &[T; 5], outlet: Outlet<T>, n: &[T; 3]) -> [T; 5] {
-    let [open, _] = opening(mach_through(gas, w, n));
+    let open = share(gas, w, outlet, n).open;
     let (out, back) = (leaving(gas, w, outlet.pressure, n), bc_inlet(gas, w, room(outlet, n), n));
     let mut wb = [T::c(0.0); 5];
     for i in 0..5 {
@@ -188,21 +233,26 @@ pub fn bc_outlet<T: Real>(gas: Gas<T>, w: &[T; 5], outlet: Outlet<T>, n: &[T; 3]
 /// d(boundary state)/d(interior state) of [`bc_outlet`], primitive by primitive, column-major 5 x 5.
 #[inline(always)]
 pub fn bc_outlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], outlet: Outlet<T>, n: &[T; 3]) -> [T; 25] {
-    let mach = mach_through(gas, w, n);
-    let [open, slope] = opening(mach);
+    let share = share(gas, w, outlet, n);
+    let open = share.open;
     let (out, back) = (leaving(gas, w, outlet.pressure, n), inlet_state(gas, w, room(outlet, n), n));
     let inverse = T::c(1.0) / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
     let c = sound_speed(gas, w);
     let kc = c / (gas.gamma - T::c(1.0));
+    // The share by the speed through the boundary, by the velocity, and by the logarithm of the speed of sound.
+    let of_through = (share.by_through - T::c(2.0) * share.by_along * share.through) / c;
+    let of_velocity = T::c(2.0) * share.by_along / (c * c);
+    let of_sound = share.by_through * share.through + T::c(2.0) * share.by_along * share.along;
     let mut block = leaving_jacobian(gas, w, outlet.pressure, n);
     for r in 0..5 {
-        // By the invariant, V + 2c/(gamma-1), and by the Mach number, V/c.
-        let (turn, jump) = ((T::c(1.0) - open) * back.slope[r], slope * (out[r] - back.w[r]));
-        let (by_speed, by_sound) = ((turn + jump / c) * inverse, T::c(0.5) * mach * jump - kc * turn);
+        // By the invariant V + 2c/(gamma-1) besides.
+        let (turn, jump) = ((T::c(1.0) - open) * back.slope[r], out[r] - back.w[r]);
+        let by_speed = (turn + jump * of_through) * inverse;
+        let by_sound = T::c(0.5) * of_sound * jump - kc * turn;
         block[r] = open * block[r] + by_sound / w[0];
         for i in 0..3 {
             let at = 5 + 5 * i + r;
-            block[at] = open * block[at] + by_speed * n[i];
+            block[at] = open * block[at] + by_speed * n[i] + jump * of_velocity * w[1 + i];
         }
         block[20 + r] = open * block[20 + r] - by_sound / w[4];
     }

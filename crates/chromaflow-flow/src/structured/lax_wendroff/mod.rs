@@ -40,6 +40,7 @@ pub use pointwise::{
 
 use super::config::{Scheme, StructuredConfig};
 use super::{setup, turbulence};
+use crate::bc::Outlet;
 use crate::config::{Boundary, Equations, Time};
 use crate::equations::perfect_gas::{N, State};
 use crate::equations::{Equations as _, PerfectGas};
@@ -145,10 +146,12 @@ impl LaxWendroffSolver {
         let patches: Vec<NodePatch> = grid
             .patches
             .iter()
-            .map(|p| NodePatch {
-                name: p.name.clone(),
-                condition: Boundary::of_marker(&config.boundaries, &p.name, gas, &free).condition(gas, free),
-                window: p.window,
+            .map(|p| {
+                let boundary = Boundary::of_marker(&config.boundaries, &p.name, gas, &free);
+                let mut condition = boundary.condition(gas, free);
+                // A node takes its state anew at each step: in a narrow width it soon had that of the room wherever the flow alternates.
+                condition.outlet.width = Outlet::WIDEST;
+                NodePatch { name: p.name.clone(), condition, window: p.window }
             })
             .collect();
         for patch in &patches {
