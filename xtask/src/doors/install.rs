@@ -13,7 +13,8 @@ pub fn target() -> PathBuf {
         .map_or_else(|| run::root().join("target"), |dir| run::root().join(dir))
 }
 
-fn copy(from: &Path, to: &Path) -> Result<(), String> {
+/// Copies a file.
+pub fn copy(from: &Path, to: &Path) -> Result<(), String> {
     fs::create_dir_all(to.parent().unwrap_or(to)).map_err(|e| format!("{}: {e}", to.display()))?;
     fs::copy(from, to).map(drop).map_err(|e| format!("{} to {}: {e}", from.display(), to.display()))
 }

@@ -208,29 +208,25 @@ fn command(door: &Door<'_>) -> Result<PathBuf> {
     built("debug").ok_or_else(|| "cargo has built no chromaflow".to_owned())
 }
 
-/// The wheel in an environment of its own.
+/// The package, as its wheel lays it out, in an environment of its own: of the library that all doors stand on, since the wheel's own build, which
+/// `cargo xtask release` makes and tries, has other features and would compile it all once more.
 fn python(door: &mut Door<'_>) -> Result<String> {
-    let (venv, wheels) = (door.path("venv"), door.path("wheels"));
+    let venv = door.path("venv");
     let bin = |name: &str| format!("{venv}/bin/{name}");
     if !run::there(&bin("pip")) {
         if door.run("python3", &["-m", "venv", &venv]).is_err() {
             door.packages(&["python3", "python3-venv"])?;
             door.run("python3", &["-m", "venv", &venv])?;
         }
-        let packages = ["maturin", "numpy", "scipy", "pytest"];
+        let packages = ["numpy", "scipy", "pytest"];
         let installed = door.run(&bin("pip"), &[&["install", "--quiet"], &packages[..]].concat());
         installed.map_err(|why| {
             let _ = fs::remove_dir_all(&venv); // so that the next time tries again
             format!("{MISSING}{} ({why})", packages.join(", "))
         })?;
     }
-    let _ = fs::remove_dir_all(&wheels);
-    let manifest = "crates/chromaflow-python/Cargo.toml";
-    door.run(&bin("maturin"), &["build", "--profile", "dev", "--out", &wheels, "--manifest-path", manifest])?;
-    let wheel =
-        fs::read_dir(&wheels).ok().and_then(|mut files| files.next()?.ok()).ok_or("maturin made no wheel")?;
-    let wheel = wheel.path().display().to_string();
-    door.run(&bin("pip"), &["install", "--quiet", "--force-reinstall", "--no-deps", &wheel])?;
+    let site = door.run(&bin("python"), &["-c", "import sysconfig; print(sysconfig.get_path('purelib'))"])?;
+    package(&Path::new(site.trim()).join("chromaflow"))?;
     door.program = Some(command(door)?);
     door.run(
         &bin("python"),
@@ -240,6 +236,18 @@ fn python(door: &mut Door<'_>) -> Result<String> {
         misuse_under_valgrind(door, &bin("python"))?;
     }
     door.run(&bin("python"), &["examples/implicit.py"])
+}
+
+/// Puts the Python package with its extension module into a folder.
+fn package(to: &Path) -> Result<()> {
+    let _ = fs::remove_dir_all(to);
+    fs::create_dir_all(to).map_err(|e| format!("{}: {e}", to.display()))?;
+    let sources = run::root().join("crates/chromaflow-python/python/chromaflow");
+    let listed = fs::read_dir(&sources).map_err(|e| format!("{}: {e}", sources.display()))?;
+    for entry in listed.filter_map(|entry| Some(entry.ok()?.path()).filter(|path| path.is_file())) {
+        install::copy(&entry, &to.join(entry.file_name().unwrap_or_default()))?;
+    }
+    install::copy(&install::target().join("debug/lib_chromaflow.so"), &to.join("_chromaflow.abi3.so"))
 }
 
 /// What goes wrong in Python, and what several threads do: no byte out of place. Values that are not set are not looked for: NumPy and the
