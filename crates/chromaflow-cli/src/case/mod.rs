@@ -312,7 +312,7 @@ pub struct MarchSection {
     pub nonlinear: NonlinearName,
     /// Part of its linear system's residual that a Newton-Krylov step may leave.
     pub newton_tolerance: f64,
-    /// Most directions of the GMRES of a Newton-Krylov step.
+    /// Most directions of the GMRES of a Newton-Krylov step; up to four times as many where systems are not solved and their vectors take 1 GiB at most.
     pub newton_directions: usize,
     /// CFL number of the first iteration; unless given, 2 of plain steps on structured grids.
     pub cfl_start: f64,

@@ -121,8 +121,9 @@ impl Solver {
         let linear = Linear::new(&matrix, config.implicit, &team).map_err(fault)?;
         let rows = space.rows;
         let mut control = CflControl::new(config.implicit.cfl);
-        if config.implicit.newton.is_some() {
-            control = control.of_newton_steps();
+        if let Some(newton) = config.implicit.newton {
+            let cells = space.part.sum(space.blocks.iter().map(|b| b.rows().len() as f64));
+            control = control.of_newton_steps().widening(newton.directions, n * cells as usize);
         }
         let mut system = IncompressibleSystem {
             team,

@@ -275,6 +275,7 @@ impl<S: Host> March<S> {
             damped: self.first_order.damps(),
             cfl: self.control.value(),
             forcing: self.control.forcing(),
+            widening: self.control.widening(),
             bdf: self.progress.bdf(self.host.time()),
             measure: iteration.is_multiple_of(self.host.linear_report()) || self.control.doubts(),
             together: true,

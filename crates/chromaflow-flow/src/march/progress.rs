@@ -261,7 +261,7 @@ impl Progress {
 }
 
 /// Facts of a restart that tell how far a run has come, but nothing of its state.
-const OF_A_RUN: [&str; 18] = [
+const OF_A_RUN: [&str; 20] = [
     "iteration",
     "first_residual",
     "smallest_residual",
@@ -276,6 +276,8 @@ const OF_A_RUN: [&str; 18] = [
     "cfl_solved",
     "last_residual",
     "forcing",
+    "widening",
+    "unsolved_systems",
     "largest_residual_of_steps",
     "together",
     "steps_apart",

@@ -24,6 +24,8 @@ pub struct Moment {
     pub cfl: f64,
     /// The factor of [`NewtonKrylov::tolerance`] in this step, at most 1.
     pub forcing: f64,
+    /// The factor of [`NewtonKrylov::directions`] in this step, at least 1.
+    pub widening: usize,
     /// The derivative in physical time; none in steady runs.
     pub bdf: Option<Bdf>,
     /// Whether the reduction of the linear residual is asked for.
@@ -42,15 +44,16 @@ impl Moment {
             damped: false,
             cfl,
             forcing: 1.0,
+            widening: 1,
             bdf: None,
             measure: false,
             together: true,
         }
     }
 
-    /// How far the linear system of a Newton-Krylov step is solved.
+    /// How far the linear system of a Newton-Krylov step is solved, and in how many directions.
     pub fn newton(&self, options: &NewtonKrylov) -> NewtonKrylov {
-        NewtonKrylov { tolerance: self.forcing * options.tolerance, ..*options }
+        NewtonKrylov { tolerance: self.forcing * options.tolerance, directions: self.widening * options.directions }
     }
 
     /// Whether the step is of second order in space, of a discretization that is or is not.

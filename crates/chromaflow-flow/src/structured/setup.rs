@@ -131,7 +131,9 @@ impl StructuredSolver {
         let (newton, control) = match config.implicit.nonlinear {
             Nonlinear::NewtonKrylov(options) => {
                 let newton = GridNewton::new(&blocks, &part, options, turbulence)?;
-                (Some(Box::new(newton)), control.of_newton_steps())
+                let cells = part.sum(blocks.iter().map(|b| b.cells.interior() as f64));
+                let control = control.of_newton_steps().widening(options.directions, N * cells as usize);
+                (Some(Box::new(newton)), control)
             }
             Nonlinear::DefectCorrection => (None, control.factored()),
         };

@@ -137,8 +137,9 @@ impl FlowSolver {
         let linear = LinearSolver::over(&team, &plan.batches, &jacobian, &config.implicit, share)?;
         laps.end("matrix");
         let mut control = CflControl::new(config.implicit.cfl).with_shares();
-        if let Nonlinear::NewtonKrylov(_) = config.implicit.nonlinear {
-            control = control.of_newton_steps();
+        if let Nonlinear::NewtonKrylov(newton) = config.implicit.nonlinear {
+            let rows = share.map_or(n, |share| share.whole().div_ceil(share.ranks().size()));
+            control = control.of_newton_steps().widening(newton.directions, N * rows);
         }
         let mut system = FlowSystem {
             team: Arc::clone(&team),

@@ -45,6 +45,12 @@ pub struct CflControl {
     largest: f64,
     /// Part of the usual tolerance to which linear systems are solved.
     pub forcing: f64,
+    /// Times as many directions of GMRES as asked for.
+    pub widening: usize,
+    /// The most that memory allows.
+    widest: usize,
+    /// Systems that were not half solved since their directions last became more.
+    unsolved: usize,
 }
 
 /// What kind of step is controlled.
@@ -92,6 +98,13 @@ const NEWTON_FALL: f64 = 0.8;
 const TIGHTER: f64 = 0.3;
 /// down to this part of the usual tolerance.
 const LEAST_FORCING: f64 = 0.03;
+/// Systems that were not half solved after which the next ones may take twice the directions: with few of them GMRES does not see what holds a hard
+/// system back, and restarted it sees no more.
+const HARD: usize = 6;
+/// Times as many directions as asked for at most.
+const WIDEST: usize = 4;
+/// Bytes of a rank's directions up to which they become more, two vectors each.
+const WIDE: usize = 1 << 30;
 /// Part of the largest residual below which a solution is near: farther from it, steps that do not converge have other reasons.
 const NEAR: f64 = 1e-6;
 /// Fraction of nodes with cut updates that makes the CFL number stay; with fewer it grows by less than it could.
@@ -129,6 +142,9 @@ impl CflControl {
             least: f64::INFINITY,
             largest: 0.0,
             forcing: 1.0,
+            widening: 1,
+            widest: 1,
+            unsolved: 0,
         }
     }
 
@@ -143,6 +159,12 @@ impl CflControl {
         Self { step: Step::Newton, ..self }
     }
 
+    /// The same where systems of so many unknowns, of a rank, that are not solved in so many directions of GMRES may take more.
+    pub fn widening(self, directions: usize, unknowns: usize) -> Self {
+        let most = WIDE / (2 * size_of::<f64>() * directions * unknowns).max(1);
+        Self { widest: most.clamp(1, WIDEST), ..self }
+    }
+
     /// The same where nodes whose updates are cut take less of the CFL number themselves, see [`next_cfl_share`](crate::march::next_cfl_share).
     pub fn with_shares(self) -> Self {
         Self { most_limited: LIMITED_FRACTION_WITH_SHARES, ..self }
@@ -154,6 +176,7 @@ impl CflControl {
         let swings = self.cycle.sees(residual, self.last);
         self.last = Some(residual);
         self.tighten(residual, ratio);
+        self.widen();
         match self.doubt(residual, ratio) {
             Some(cut) if self.config.adaptive => {
                 self.value *= cut.factor;
@@ -184,6 +207,14 @@ impl CflControl {
         let at_end = residual < NEAR * self.largest;
         if of_newton && at_end && ratio > NEWTON_FALL && self.left <= HALF_SOLVED {
             self.forcing = (TIGHTER * self.forcing).max(LEAST_FORCING);
+        }
+    }
+
+    /// Gives systems more directions where too many were not half solved.
+    fn widen(&mut self) {
+        self.unsolved += usize::from(self.left > HALF_SOLVED);
+        if self.unsolved >= HARD && 2 * self.widening <= self.widest {
+            (self.widening, self.unsolved) = (2 * self.widening, 0);
         }
     }
 
@@ -279,6 +310,12 @@ impl CflControl {
         if self.forcing < 1.0 {
             restart.set("forcing", self.forcing);
         }
+        if self.widening > 1 {
+            restart.set("widening", self.widening as f64);
+        }
+        if self.unsolved > 0 {
+            restart.set("unsolved_systems", self.unsolved as f64);
+        }
         if let Some(last) = self.last {
             restart.set("last_residual", last);
         }
@@ -294,6 +331,8 @@ impl CflControl {
         self.least = restart.positive("least_residual").unwrap_or(f64::INFINITY);
         self.largest = restart.positive("largest_residual_of_steps").unwrap_or(0.0);
         self.forcing = restart.positive("forcing").unwrap_or(1.0);
+        self.widening = restart.positive("widening").map_or(1, |times| (times as usize).min(self.widest));
+        self.unsolved = restart.positive("unsolved_systems").unwrap_or(0.0) as usize;
         self.value = restart.positive("cfl").map_or(self.value, |cfl| cfl.clamp(min, max));
         self.ceiling = restart.positive("cfl_ceiling").map_or(max, |ceiling| ceiling.min(max));
     }
@@ -307,7 +346,8 @@ impl CflControl {
     /// The next step is the first one of another problem: as at the beginning.
     pub fn begin(&mut self) {
         let value = self.config.start.min(self.config.max);
-        *self = Self { value, step: self.step, most_limited: self.most_limited, ..Self::new(self.config) };
+        let Self { step, most_limited, widest, .. } = *self;
+        *self = Self { value, step, most_limited, widest, ..Self::new(self.config) };
     }
 
     /// After a step that had to be taken back. Returns whether it is worth another try.
@@ -409,6 +449,24 @@ mod tests {
         let mut plain = CflControl::new(cfl);
         (0..9).for_each(|_| plain.accept(1.0, 0.0));
         assert_eq!(plain.forcing, 1.0);
+    }
+
+    #[test]
+    fn systems_that_are_not_solved_take_more_directions() {
+        let widened = |unknowns: usize| {
+            let mut control = CflControl::new(Cfl::default()).of_newton_steps().widening(40, unknowns);
+            let mut step = |left: f64| {
+                control.rejects_update(left);
+                control.accept(1.0, 0.0);
+                control.widening
+            };
+            assert_eq!((0..50).map(|_| step(0.3)).max(), Some(1), "solved");
+            let first = (1..60).find(|_| step(0.7) > 1);
+            ((0..60).map(|_| step(0.7)).last().unwrap(), first, control.widening)
+        };
+        assert_eq!(widened(70_000), (4, Some(HARD), 4));
+        // 640 million bytes for forty directions: no room for as many again.
+        assert_eq!(widened(1_000_000), (1, None, 1));
     }
 
     #[test]

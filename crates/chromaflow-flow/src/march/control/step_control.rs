@@ -64,6 +64,11 @@ pub trait StepControl: Send + Sync {
         1.0
     }
 
+    /// Times as many directions of GMRES as asked for, of a Newton-Krylov step.
+    fn widening(&self) -> usize {
+        1
+    }
+
     /// After a step that was rejected; whether it is worth another try.
     fn reject(&mut self) -> bool;
 
@@ -108,6 +113,10 @@ impl StepControl for CflControl {
 
     fn forcing(&self) -> f64 {
         self.forcing
+    }
+
+    fn widening(&self) -> usize {
+        self.widening
     }
 
     fn reject(&mut self) -> bool {
