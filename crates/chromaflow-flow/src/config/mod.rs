@@ -51,6 +51,21 @@ pub struct FlowConfig {
 /// on the flux is Roe's own.
 const CUTOFF: f64 = 3.0;
 
+/// See [`FlowConfig::max_rise`].
+pub(crate) fn max_rise(boundaries: &BTreeMap<String, Boundary>, max_change: f64) -> f64 {
+    let of_its_own = |boundary: &Boundary| {
+        use Boundary::{Inlet, MassFlowOutlet, Outlet, VelocityInlet};
+        matches!(boundary, VelocityInlet { .. } | Inlet { .. } | Outlet { .. } | MassFlowOutlet { .. })
+    };
+    let duct = boundaries.values().any(of_its_own);
+    max_change * if duct { 1.0 } else { 5.0 }
+}
+
+/// See [`FlowConfig::max_velocity_change`].
+pub(crate) fn max_velocity_change(equations: Equations) -> f64 {
+    if equations == Equations::Laminar { 0.5 } else { f64::INFINITY }
+}
+
 impl FlowConfig {
     /// The Mach number below which dissipation shrinks no further, at most 1.
     pub fn cutoff_mach(&self) -> f64 {
@@ -60,18 +75,13 @@ impl FlowConfig {
     /// The largest relative rise of density and pressure of a supersonic node in one step: five times the largest fall in flows around bodies, whose
     /// pressures the stream bounds, and as the largest fall in ducts and cascades, whose ends set a flow of their own: pressures run away there.
     pub(crate) fn max_rise(&self) -> f64 {
-        let of_its_own = |boundary: &Boundary| {
-            use Boundary::{Inlet, MassFlowOutlet, Outlet, VelocityInlet};
-            matches!(boundary, VelocityInlet { .. } | Inlet { .. } | Outlet { .. } | MassFlowOutlet { .. })
-        };
-        let duct = self.boundaries.values().any(of_its_own);
-        self.implicit.max_change * if duct { 1.0 } else { 5.0 }
+        max_rise(&self.boundaries, self.implicit.max_change)
     }
 
     /// The largest change of the velocity in one step, over its own size and the speed of sound: a half in viscous flow. Without friction the flow around
     /// an edge turns at once, and shocks that wander take longer with a bound.
     pub(crate) fn max_velocity_change(&self) -> f64 {
-        if self.equations == Equations::Laminar { 0.5 } else { f64::INFINITY }
+        max_velocity_change(self.equations)
     }
 
     /// Whether what marches beside the flow looks at the elements themselves.

@@ -121,6 +121,21 @@ impl StructuredSolver {
 }
 
 impl StructuredSystem {
+    /// The share of the CFL number that each cell takes, by numbers of cells; empty where steps are plain ones.
+    pub(super) fn cfl_shares(&self) -> Vec<f64> {
+        self.blocks.iter().flat_map(|block| &block.cfl_shares).copied().collect()
+    }
+
+    /// Sets them.
+    pub(super) fn set_cfl_shares(&mut self, shares: &[f64]) {
+        let mut rest = shares;
+        for block in &mut self.blocks {
+            let own;
+            (own, rest) = rest.split_at(block.cfl_shares.len());
+            block.cfl_shares.copy_from_slice(own);
+        }
+    }
+
     /// See [`StructuredSolver::rates`].
     pub(super) fn rates(&mut self, bdf: Option<Bdf>) -> Vec<State> {
         self.compute_residual(bdf);

@@ -27,8 +27,14 @@ pub(super) struct BlockState {
     pub levels: [Vec<f64>; 2],
     /// Residual, then update: `[rows, 5, ni]`.
     pub r: Vec<f64>,
+    /// With Roe's flux, of each cell and those beyond interfaces the sum of [`pressure_jump`](crate::flux::pressure_jump) over the neighbors along the
+    /// axes; else empty.
+    pub jumps: Vec<f64>,
     /// Local time steps, `[rows, ni]`.
     pub dt: Vec<f64>,
+    /// The share of the CFL number that each cell takes, see [`next_cfl_share`](crate::march::next_cfl_share), as `dt`; empty where steps are plain
+    /// ones.
+    pub cfl_shares: Vec<f64>,
     /// For each of the six sides, the patch of each face (`u32::MAX` where there is none), first tangential axis fastest.
     pub patch_of: [Vec<u32>; 6],
     /// Its turbulence; nothing in flow without a model.
@@ -101,17 +107,29 @@ pub(super) fn each_row(
     w: &mut [f64],
     f: impl Fn(usize, &mut [&mut [f64]; N]) + Sync,
 ) {
+    each_row_beside(team, cells, w, (0, &mut []), |row, parts, _| f(row, parts));
+}
+
+/// The same of any number of components, with `width` values a row of an array beside them.
+pub(super) fn each_row_beside<const C: usize>(
+    team: &Team,
+    cells: Cells,
+    w: &mut [f64],
+    (width, beside): (usize, &mut [f64]),
+    f: impl Fn(usize, &mut [&mut [f64]; C], &mut [f64]) + Sync,
+) {
     let [ni, nj, nk] = cells.count;
     let len = cells.len();
-    assert_eq!(w.len(), N * len);
-    let shared = SharedSlice::new(w);
+    assert_eq!((w.len(), beside.len()), (C * len, width * nj * nk));
+    let (shared, beside) = (SharedSlice::new(w), SharedSlice::new(beside));
     team.run(|member| {
         for row in split(nj * nk, member.size(), member.rank()) {
             let at = cells.inside([0, row % nj, row / nj]);
             // SAFETY: the rows of different numbers do not overlap (ni is at most a row's length in memory), nor do the
             // components, `len` apart; a row belongs to one member.
             let mut parts = std::array::from_fn(|c| unsafe { shared.write(c * len + at..c * len + at + ni) });
-            f(row, &mut parts);
+            // SAFETY: as above, rows one after another.
+            f(row, &mut parts, unsafe { beside.write(width * row..width * (row + 1)) });
         }
     });
 }

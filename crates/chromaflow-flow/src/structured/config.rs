@@ -2,7 +2,7 @@
 
 use crate::config::{
     Boundary, Cfl, Equations, Freestream, GasConfig, Nonlinear, Reference, Steady, Time, TurbulenceConfig,
-    Unsteady,
+    Unsteady, max_rise, max_velocity_change,
 };
 use crate::flux::Dissipation;
 use std::collections::BTreeMap;
@@ -113,7 +113,8 @@ pub struct LineImplicit {
     pub dissipation: Option<f64>,
     /// How local time steps follow the shape of cells.
     pub local_step: LocalStep,
-    /// Largest relative change of density and pressure of a cell in one step; larger updates are scaled down.
+    /// Largest relative change of density and pressure of a cell in one step; larger updates are scaled down. By Newton-Krylov steps rises of supersonic cells
+    /// around bodies may be five times that, and changes of the velocity of viscous flow are bounded, too.
     pub max_change: f64,
 }
 
@@ -156,6 +157,21 @@ impl StructuredConfig {
             (_, Scheme::Scalar(d) | Scheme::Matrix(d)) => 4.0 * d.fourth,
         };
         self.implicit.dissipation.unwrap_or(chosen)
+    }
+
+    /// Whether steps are Newton-Krylov steps.
+    pub(super) fn takes_newton(&self) -> bool {
+        matches!(self.implicit.nonlinear, Nonlinear::NewtonKrylov(_))
+    }
+
+    /// The largest relative changes of density and pressure, falls and rises of supersonic flow, and of the velocity of a cell in one step: those of
+    /// meshes, but that plain steps let rise no more than fall, and any velocity pass.
+    pub(super) fn max_changes(&self) -> [f64; 3] {
+        let most = self.implicit.max_change;
+        if !self.takes_newton() {
+            return [most, most, f64::INFINITY];
+        }
+        [most, max_rise(&self.boundaries, most), max_velocity_change(self.equations)]
     }
 
     /// The steady goal, if it is one.

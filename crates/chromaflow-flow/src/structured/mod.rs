@@ -52,10 +52,10 @@ use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
 use crate::march::{
     Advanced, BadPlace, Bdf, Coefficients, FlowError, Holding, Host, LargestResidual, March, Measured,
-    Moment, Part, Residuals, System, Times, over_ranks as ranks,
+    Moment, Part, Residuals, System, Times, next_cfl_share, over_ranks as ranks, update_share,
 };
 use crate::on_grid::{GridPart, OnGrid, WallLoads};
-use block::{BlockState, each_row};
+use block::{BlockState, each_row_beside};
 use boundary::PatchState;
 use boundary::turned::TurnedFace;
 use chromaflow::dist::Share;
@@ -277,8 +277,23 @@ impl StructuredSystem {
         walls
     }
 
+    /// Jumps of pressure between neighbors, for Roe's flux. Faces of the boundary have fluxes of their own and need none beyond them.
+    fn find_jumps(&mut self) {
+        if !matches!(self.physics.scheme, Scheme::Roe { .. }) {
+            return;
+        }
+        for block in &mut self.blocks {
+            residual::find_jumps(&self.team, block);
+        }
+        if !self.part.exchange.is_empty() {
+            let mut fields: Vec<&mut [f64]> = self.blocks.iter_mut().map(|b| &mut b.jumps[..]).collect();
+            self.part.exchange.fill(&mut fields, 1);
+        }
+    }
+
     /// The flow's part, with the ghosts and eddy viscosities that are there.
     fn flow_residual(&mut self, bdf: Option<Bdf>) -> WallLoads {
+        self.find_jumps();
         for block in &mut self.blocks {
             residual::residual(&self.team, &self.physics, block);
             turbulence::add_quadratic(&self.team, &self.physics, &self.patches, block);
@@ -389,21 +404,27 @@ impl StructuredSystem {
     /// q <- q + dq, each cell's update cut so that density and pressure change by `max_change` at most. Returns the
     /// numbers of cells cut and of cells left without a physical state.
     fn apply_update(&mut self) -> (usize, usize) {
-        let (gas, equations) = (self.physics.gas, self.physics.equations());
-        let most = self.config.implicit.max_change;
+        let gas = self.physics.gas;
+        let [most, rise, velocity] = self.config.max_changes();
         let (limited, unphysical) = (AtomicUsize::new(0), AtomicUsize::new(0));
         for block in &mut self.blocks {
             block.last_good.copy_from_slice(&block.w);
             let (cells, r) = (block.cells, &block.r);
             let ni = cells.count[0];
-            each_row(&self.team, cells, &mut block.w, |row, w| {
+            let shares = &mut block.cfl_shares[..];
+            let width = if shares.is_empty() { 0 } else { ni };
+            let beside = (width, shares);
+            each_row_beside(&self.team, cells, &mut block.w, beside, |row, w: &mut [_; N], shares| {
                 let (mut cut, mut bad) = (0, 0);
                 for i in 0..ni {
                     let old: State = std::array::from_fn(|c| w[c][i]);
                     let q = conserved(gas, &old);
                     let x: State = std::array::from_fn(|c| -r[(row * N + c) * ni + i]);
-                    let share = equations.update_share(&old, &x, most);
+                    let share = update_share(gas, &q, &old, &x, most, rise, velocity);
                     let new = primitive(gas, &std::array::from_fn(|c| q[c] - share * x[c]));
+                    if let Some(of_cfl) = shares.get_mut(i) {
+                        *of_cfl = next_cfl_share(*of_cfl, share);
+                    }
                     cut += usize::from(share < 1.0);
                     bad += usize::from(!PerfectGas::is_admissible(&new));
                     for c in 0..N {

@@ -12,6 +12,8 @@ use crate::output::{Field, Restart};
 
 /// The present state; the last finished time level; the one before.
 const LEVELS: [&str; 3] = ["conserved", "conserved_last", "conserved_before"];
+/// The share of the CFL number that each cell takes.
+const CFL_SHARE: &str = "cfl_share";
 
 /// Density, velocity, pressure, mach, temperature, cp, entropy from primitive states; `free` is the free stream's pressure.
 pub(super) fn fields(gas: Gas<f64>, free: f64, mach: f64, points: &[State]) -> Vec<Field> {
@@ -70,6 +72,10 @@ impl Shown for StructuredSystem {
             }
             restart.fields.push(Field::vector(name, N, host.part.gather(N, values).into_owned()));
         }
+        let shares = host.cfl_shares();
+        if !shares.is_empty() {
+            restart.fields.push(Field::scalar(CFL_SHARE, host.part.gather(1, shares).into_owned()));
+        }
         host.store_turbulence(&mut restart);
         restart
     }
@@ -78,8 +84,11 @@ impl Shown for StructuredSystem {
         march.host.tell(Order::Resume)?;
         let restart = &march.host.part.scattered(restart)?;
         let found = march.host.states_of(restart);
-        let found = found.and_then(|states| Ok((march.host.turbulence_of(restart, states.len())?, states)));
-        let (turbulence, states) = ranks::agreed(march.host.share(), found)?;
+        let found = found.and_then(|states| {
+            let turbulence = march.host.turbulence_of(restart, states.len())?;
+            Ok((turbulence, march.host.shares_of(restart)?, states))
+        });
+        let (turbulence, shares, states) = ranks::agreed(march.host.share(), found)?;
         let mut at_cell = 0;
         for block in &mut march.host_to_set().blocks {
             let (cells, len) = (block.cells, block.cells.len());
@@ -95,6 +104,7 @@ impl Shown for StructuredSystem {
             }
             block.last_good.copy_from_slice(&block.w);
         }
+        march.host_to_set().set_cfl_shares(&shares);
         march.host_to_set().resume_turbulence(&turbulence);
         let everywhere = march.host.over.iter_mut().flat_map(|over| &mut over.patches);
         for patch in march.host.patches.iter_mut().chain(everywhere) {
@@ -150,6 +160,22 @@ impl StructuredSystem {
             blocks.iter().enumerate().flat_map(of)
         };
         layer(0).chain(layer(1)).collect()
+    }
+
+    /// The shares of the CFL number; older restarts have none, and all cells take the whole.
+    fn shares_of(&self, restart: &Restart) -> Result<Vec<f64>, FlowError> {
+        let whole = vec![1.0; self.cfl_shares().len()];
+        if whole.is_empty() || restart.field(CFL_SHARE).is_none() {
+            return Ok(whole);
+        }
+        let shares = self.part.field(restart, CFL_SHARE, 1)?;
+        match shares.iter().position(|share| !(*share > 0.0 && *share <= 1.0)) {
+            None => Ok(shares.to_vec()),
+            Some(cell) => Err(FlowError::Restart {
+                field: CFL_SHARE.to_owned(),
+                problem: format!("is {} at cell {cell}: a share is above 0 and at most 1", shares[cell]),
+            }),
+        }
     }
 
     /// Primitive states of the time levels that a restart has.

@@ -1,12 +1,13 @@
 //! Flux differences of all cells, eight neighbors along i at a time.
 
-use super::block::{BlockState, load, load_state};
+use super::block::{BlockState, each_row_beside, load, load_state};
 use super::config::{LocalStep, Scheme, ViscousTerms};
 use super::turbulence::GridTurbulence;
 use crate::equations::PerfectGas;
 use crate::equations::perfect_gas::{N, State};
 use crate::flux::{
-    Dissipation, RoeFix, flux_matrix_dissipation, flux_roe_muscl, flux_scalar_dissipation, spectral_radius,
+    Dissipation, RoeFix, convective_at_shocks, flux_matrix_dissipation, flux_roe_muscl,
+    flux_scalar_dissipation, pressure_jump, spectral_radius,
 };
 use crate::gas::{Gas, Transport, temperature, viscosity};
 use crate::parallel;
@@ -48,8 +49,26 @@ pub(super) fn residual(team: &Team, physics: &Physics, block: &mut BlockState) {
     block.r = r;
 }
 
-/// The local time step of each cell, `cfl` times the volume over a spectral radius made from those along the axes, into
-/// `block.dt`.
+/// The sum of [`pressure_jump`] over the neighbors of each cell along the axes, into `block.jumps`.
+pub(super) fn find_jumps(team: &Team, block: &mut BlockState) {
+    let mut jumps = std::mem::take(&mut block.jumps);
+    let (cells, shared) = (block.cells, &*block);
+    let p = &block.w[4 * cells.len()..];
+    each_row_beside(team, cells, &mut jumps, (0, &mut []), |row, [jumps], _| {
+        let start = shared.row(row);
+        jumps.fill(0.0);
+        for step in (0..3).filter(|&d| shared.active[d]).map(|d| cells.stride[d]) {
+            let around = p[start - step..].iter().zip(&p[start..]).zip(&p[start + step..]);
+            for (jump, ((before, here), after)) in jumps.iter_mut().zip(around) {
+                *jump += pressure_jump(*here, *before) + pressure_jump(*here, *after);
+            }
+        }
+    });
+    block.jumps = jumps;
+}
+
+/// The local time step of each cell, `cfl` times its share of it and the volume over a spectral radius made from those along the axes,
+/// into `block.dt`.
 ///
 /// **Source**: Stone, Duque, Zhang, Car, Owens & Davis 2011, eq. 11, which has the smallest radius where the largest limits
 /// the step.
@@ -61,6 +80,9 @@ pub(super) fn time_steps(team: &Team, physics: &Physics, cfl: f64, local: LocalS
         dispatch(Isa::detect(), Steps { block: shared, physics: *physics, cfl, local, rows, out });
     });
     block.dt = dt;
+    for (dt, share) in block.dt.iter_mut().zip(&block.cfl_shares) {
+        *dt *= share;
+    }
 }
 
 struct Fluxes<'a> {
@@ -194,7 +216,10 @@ impl<'a, V: Lanes> Face<'a, V> {
             Scheme::Matrix(_) => flux_matrix_dissipation(self.gas, &wa, &wb, &wc, &wd, &n, self.dissipation),
             Scheme::Roe { kappa, limited } => {
                 let limited = V::c(if limited { 1.0 } else { 0.0 });
-                flux_roe_muscl(self.gas, &wa, &wb, &wc, &wd, &n, V::c(kappa), limited, self.fix)
+                let (before, after) = (load(&self.block.jumps, at - step), load(&self.block.jumps, at));
+                let mut fix = self.fix;
+                fix.convective = convective_at_shocks(fix.convective, before, after);
+                flux_roe_muscl(self.gas, &wa, &wb, &wc, &wd, &n, V::c(kappa), limited, fix)
             }
         };
         if let Some(transport) = self.transport {

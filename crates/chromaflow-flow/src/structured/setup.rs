@@ -3,7 +3,7 @@
 use super::block::BlockState;
 use super::boundary::PatchState;
 use super::boundary::turned::turned_faces;
-use super::config::{StepMethod, StructuredConfig};
+use super::config::{Scheme, StepMethod, StructuredConfig};
 use super::lines::LineSolver;
 use super::newton::GridNewton;
 use super::over_ranks::Over;
@@ -82,7 +82,11 @@ impl StructuredSolver {
             turbulence,
         };
         let unsteady = config.unsteady().is_some();
-        let of = |(b, m): (usize, Metrics)| block_of(&grid, part.number(b), m, free, unsteady);
+        let roe = matches!(config.scheme, Scheme::Roe { .. });
+        let of = |(b, m): (usize, Metrics)| {
+            let block = block_of(&grid, part.number(b), m, free, unsteady);
+            BlockState { jumps: vec![0.0; if roe { block.cells.len() } else { 0 }], ..block }
+        };
         let mut blocks: Vec<BlockState> = metrics.into_iter().enumerate().map(of).collect();
         let condition = |name: &String| {
             let mut condition =
@@ -131,9 +135,12 @@ impl StructuredSolver {
         let (newton, control) = match config.implicit.nonlinear {
             Nonlinear::NewtonKrylov(options) => {
                 let newton = GridNewton::new(&blocks, &part, options, turbulence)?;
+                for block in &mut blocks {
+                    block.cfl_shares = vec![1.0; block.dt.len()];
+                }
                 let cells = part.sum(blocks.iter().map(|b| b.cells.interior() as f64));
-                let control = control.of_newton_steps().widening(options.directions, N * cells as usize);
-                (Some(Box::new(newton)), control)
+                let control = control.of_newton_steps().with_shares();
+                (Some(Box::new(newton)), control.widening(options.directions, N * cells as usize))
             }
             Nonlinear::DefectCorrection => (None, control.factored()),
         };
@@ -313,6 +320,8 @@ fn block_of(grid: &Grid, number: usize, metrics: Metrics, free: State, unsteady:
         w,
         r: vec![0.0; N * ni * nj * nk],
         dt: vec![0.0; ni * nj * nk],
+        cfl_shares: Vec::new(),
+        jumps: Vec::new(),
         patch_of,
         eddies: Eddies::default(),
     }

@@ -4,7 +4,7 @@ use super::block::BlockState;
 use super::boundary::PatchState;
 use super::config::StructuredConfig;
 use crate::bc::{Condition, ConditionKind};
-use crate::config::{Equations, Nonlinear};
+use crate::config::Equations;
 use crate::equations::perfect_gas::State;
 use crate::gas::{Gas, Transport, temperature};
 use crate::gradient::NodeRecord;
@@ -102,7 +102,7 @@ pub(super) fn slow(
 }
 
 fn takes_newton(config: &StructuredConfig) -> bool {
-    matches!(config.implicit.nonlinear, Nonlinear::NewtonKrylov(_)) && config.unsteady().is_none()
+    config.takes_newton() && config.unsteady().is_none()
 }
 
 /// The least and the largest coordinates of faces, of all ranks.

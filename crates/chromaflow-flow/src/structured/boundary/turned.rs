@@ -8,7 +8,7 @@ use super::super::block::BlockState;
 use super::super::config::Scheme;
 use super::super::residual::Physics;
 use crate::equations::perfect_gas::{N, State};
-use crate::flux::flux_roe_muscl;
+use crate::flux::{RoeFix, convective_at_shocks, flux_roe_muscl};
 use crate::grid::{Grid, Window};
 use crate::mesh::periodic::{Matrix, product};
 use crate::parallel;
@@ -58,8 +58,11 @@ impl Side {
         let n = std::array::from_fn(|c| block.open[self.axis][c][self.at]);
         let [a, b, c, d] =
             [self.at - 2 * step, self.at - step, self.at, self.at + step].map(|at| block.state(at));
+        let [before, after] = [self.at - step, self.at].map(|at| block.jumps[at]);
+        let convective = convective_at_shocks(physics.fix.convective, before, after);
+        let fix = RoeFix { convective, ..physics.fix };
         let limited = if limited { 1.0 } else { 0.0 };
-        let flux = flux_roe_muscl(physics.gas, &a, &b, &c, &d, &n, kappa, limited, physics.fix);
+        let flux = flux_roe_muscl(physics.gas, &a, &b, &c, &d, &n, kappa, limited, fix);
         flux.map(|f| self.out * f)
     }
 }

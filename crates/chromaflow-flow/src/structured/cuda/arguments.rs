@@ -49,7 +49,7 @@ kernel_record! {
     pub struct Fluxes {
         total: u64, planes: u32, blocks: Read<GridBlock>, tiles: Read<[u32; 4]>, side_ptr: Read<u32>,
         face_of: Read<u32>, faces: u64, at_boundary: Read<f64>, w: Read<f64>, area: Read<f64>,
-        numbers: Read<Setup>, maps: Read<TensorMap>, r: Write<f64>,
+        numbers: Read<Setup>, jumps: Read<f64>, maps: Read<TensorMap>, r: Write<f64>,
     }
 
     /// Viscous fluxes, tile by tile.
@@ -93,7 +93,7 @@ kernels! {
         },
         join_turned: JoinTurned {
             count: u32, total: u64, sides: Read<[u32; 4]>, turns: Read<f64>, w: Read<f64>, area: Read<f64>,
-            setup: Read<Setup>, r: Share<f64>,
+            jumps: Read<f64>, setup: Read<Setup>, r: Share<f64>,
         },
         wall_forces: WallForces {
             count: u32, parts: Read<[u32; 2]>, middles: Read<f64>, loads: Read<f64>, cx: f64, cy: f64,
@@ -107,8 +107,11 @@ kernels! {
     pub(super) struct OverCells {
         time_steps: TimeSteps {
             over: Chunks, total: u64, actives: Read<u32>, w: Read<f64>, area: Read<f64>, volume: Read<f64>,
-            eddies: Read<f64>, setup: Read<Setup>, cfl: f64, mean: u32, rate: f64, tau: Write<f64>,
-            least: Write<f64>,
+            eddies: Read<f64>, setup: Read<Setup>, cfl: f64, cfl_shares: Read<f64>, mean: u32, rate: f64,
+            tau: Write<f64>, least: Write<f64>,
+        },
+        find_jumps: FindJumps {
+            over: Chunks, total: u64, actives: Read<u32>, w: Read<f64>, jumps: Write<f64>,
         },
         finish_residual: FinishResidual {
             over: Chunks, chunk_count: u32, total: u64, w: Read<f64>, volume: Read<f64>, w_last: Read<f64>,
@@ -117,7 +120,7 @@ kernels! {
         },
         apply_update: ApplyUpdate {
             over: Chunks, total: u64, w: Read<f64>, r: Read<f64>, setup: Read<Setup>, next: Write<f64>,
-            limited: Share<u32>, first_bad: Share<u32>,
+            cfl_shares: Write<f64>, limited: Share<u32>, first_bad: Share<u32>,
         },
         add_parts: AddParts,
     }

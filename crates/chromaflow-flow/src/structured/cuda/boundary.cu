@@ -162,12 +162,14 @@ boundary_jacobians(BoundaryJacobians) {
 
 // The limited inviscid flux out of the cell beside a turned side {face, distance of neighbors, axis, 1 at high ends}.
 __device__ __forceinline__ State turned_side(const uint4& side, u64 total, const double* __restrict__ w,
-                                             const double* __restrict__ area, const Setup& setup) {
+                                             const double* __restrict__ area, const double* __restrict__ jumps,
+                                             const Setup& setup) {
     const u64 at = side.x, step = side.y;
     const Vec3 n = area_at(area + 3 * side.z * total, total, at);
     const State a = state_at(w, total, at - 2 * step), b = state_at(w, total, at - step), c = state_at(w, total, at),
                 d = state_at(w, total, at + step);
-    State flux = pointwise::flux_roe_muscl(setup.gas(), a, b, c, d, n, setup.kappa, setup.limited, setup.fix());
+    State flux = pointwise::flux_roe_muscl(setup.gas(), a, b, c, d, n, setup.kappa, setup.limited,
+                                           setup.fix(jumps[at - step], jumps[at]));
     if (!side.w)
         for (int v = 0; v < 5; v++) flux[v] = -flux[v];
     return flux;
@@ -181,8 +183,8 @@ join_turned(JoinTurned) {
     const u32 f = blockIdx.x * 128 + threadIdx.x;
     if (f >= count) return;
     const uint4 side = sides[2 * (u64)f + 1];
-    const State a = turned_side(sides[2 * (u64)f], total, w, area, *setup);
-    const State b = turned_side(side, total, w, area, *setup);
+    const State a = turned_side(sides[2 * (u64)f], total, w, area, jumps, *setup);
+    const State b = turned_side(side, total, w, area, jumps, *setup);
     const double* m = turns + 9 * (u64)f;
     const u64 at = side.w ? side.x - side.y : side.x;
     for (int c = 0; c < 5; c++) {

@@ -50,9 +50,10 @@ __device__ __forceinline__ Below below_of(const Setup& setup, const Cell& a, con
     return below;
 #endif
 }
-// The flux through the face between what is below and the cell c, above which d is; then c is below.
+// The flux through the face between what is below and the cell c, above which d is; then c is below. `jump` has the sum
+// of jumps of pressure of the cell c, that of the one below `step` before.
 __device__ __forceinline__ State through(const Setup& setup, Below& below, const Cell& c, const Cell& d,
-                                         const Vec3& n) {
+                                         const Vec3& n, const double* jump, u32 step) {
 #if SCHEME == 0
     const State flux = pointwise::scalar_dissipation_of(below.given, below.cell, c, d, n, setup.dissipation());
     below = {below.cell, c};
@@ -63,7 +64,8 @@ __device__ __forceinline__ State through(const Setup& setup, Below& below, const
 #else
     State lower, upper;
     extrapolate(setup, below.cell, c, d, lower, upper);
-    const State flux = pointwise::flux_roe(setup.gas(), below.given, lower, n, setup.fix());
+    const auto fix = setup.fix(*(jump - step), *jump);
+    const State flux = pointwise::flux_roe(setup.gas(), below.given, lower, n, fix);
     below = {upper, c};
 #endif
     return flux;
@@ -228,6 +230,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fluxes(Fluxes) {
 #endif
         __syncthreads();
         const u32 step = of_j ? WIDE : 1, apart = of_j ? (ROWS + 1) * COLUMNS : ROWS * (COLUMNS + 2);
+        const u32 along = of_j ? tile.b.stride[1] : 1;
+        u32 at = tile.place(tile.i + col, tile.j + row, tile.first);
 #pragma unroll 1
         for (u32 k = tile.first; k != tile.end; k++) {
             const u32 n = k - tile.first;
@@ -247,7 +251,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fluxes(Fluxes) {
 #pragma unroll
                 for (int v = 0; v < 5; v++) shared.before_i[(k + 1) % 3][v][place] = below.given[v];
 #endif
-            State flux = through(setup, below, get(c), get(c + step), {a[0], a[apart], a[2 * apart]});
+            State flux =
+                through(setup, below, get(c), get(c + step), {a[0], a[apart], a[2 * apart]}, jumps + at, along);
+            at += plane;
             if (of_j ? tile.j + ROWS == count[1] && i < count[0]
                      : tile.i + COLUMNS == count[0] && tile.j + place < count[1])
                 edge_take(of_j ? COLUMNS + place : 2 * COLUMNS + ROWS + place, k, 1, flux);
@@ -279,7 +285,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fluxes(Fluxes) {
         const double *const c = &shared.states[k % 3].w[0][warp + 2][lane + 2];
         const double *const next = &shared.states[(k + 1) % 3].w[0][warp + 2][lane + 2];
         State flux = through(setup, below, get(c), get(next),
-                             {areas.k[0][warp][lane], areas.k[1][warp][lane], areas.k[2][warp][lane]});
+                             {areas.k[0][warp][lane], areas.k[1][warp][lane], areas.k[2][warp][lane]},
+                             jumps + at + plane, plane);
         if ((k == 0 || k == count[2]) && in_i && in_j) {
             const u32 high = k != 0, f = face_of[sides.ptr[6 * tile.block + 4 + high] + i + count[0] * j];
             if (f != NONE)
@@ -297,7 +304,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fluxes(Fluxes) {
         double* const along_j = &shared.along_j[k % 2][0][warp][lane];
         Below beside = below_of(setup, get(c - 2 * WIDE), get(c - WIDE), here);
         flux = through(setup, beside, here, get(c + WIDE),
-                       {areas.j[0][warp][lane], areas.j[1][warp][lane], areas.j[2][warp][lane]});
+                       {areas.j[0][warp][lane], areas.j[1][warp][lane], areas.j[2][warp][lane]}, jumps + at + plane,
+                       tile.b.stride[1]);
         if (in_i && (j == 0 || j == count[1])) edge_take((j ? COLUMNS : 0) + lane, k, j ? 1 : -1, flux);
 #pragma unroll
         for (int v = 0; v < 5; v++) along_j[v * (ROWS + 1) * COLUMNS] = flux[v], sum[v] -= flux[v];
@@ -306,7 +314,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fluxes(Fluxes) {
         const Vec3 normal = {areas.i[0][warp][lane], areas.i[1][warp][lane], areas.i[2][warp][lane]};
 #if SCHEME < 2
         beside = below_of(setup, get(c - 2), get(c - 1), here);
-        flux = through(setup, beside, here, get(c + 1), normal);
+        flux = through(setup, beside, here, get(c + 1), normal, jumps, 1);
 #else
         // What the cell before gives comes from its lane.
         State lower, upper;
@@ -316,7 +324,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fluxes(Fluxes) {
             const double given = __shfl_up_sync(0xffffffffu, upper[v], 1);
             upper[v] = lane == 0 ? shared.before_i[k % 3][v][warp] : given;
         }
-        flux = pointwise::flux_roe(setup.gas(), upper, lower, normal, setup.fix());
+        const double* const jump = jumps + at + plane;
+        flux = pointwise::flux_roe(setup.gas(), upper, lower, normal, setup.fix(*(jump - 1), *jump));
 #endif
         if ((i == 0 || i == count[0]) && in_j) edge_take(2 * COLUMNS + (i ? ROWS : 0) + warp, k, i ? 1 : -1, flux);
 #pragma unroll

@@ -5,6 +5,7 @@ use super::super::StructuredSystem;
 use super::arguments::Fluxes;
 use super::kernel;
 use super::tiles::{TILE, Tiles};
+use crate::gpu::optional;
 use crate::grid::GridCuda;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Stream};
@@ -60,7 +61,7 @@ impl super::StructuredCuda {
                 total: self.total(), planes: f.planes, blocks: self.grid.records(), tiles: f.begin(),
                 side_ptr: &t.side_ptr, face_of: &t.face_of, faces: self.face_count() as u64,
                 at_boundary: &self.boundary_fluxes, w: &self.w, area: &self.area, numbers: &self.setup,
-                maps: f.boxes(), r: &self.r,
+                jumps: optional(&self.jumps), maps: f.boxes(), r: &self.r,
             } }
         }?)
     }

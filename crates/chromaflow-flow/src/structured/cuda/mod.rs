@@ -37,7 +37,7 @@ use crate::grid::device::GRID_CUH;
 use crate::grid::{ExchangeCuda, GridCuda};
 use crate::march::forces::Walls;
 use crate::march::{Advanced, Bdf, FlowError, Measured, Moment, Part, PartTime, System, Times};
-use arguments::{ApplyUpdate, AtBoundary, Ends, FinishResidual, OverCells, TimeSteps, WallForces};
+use arguments::{ApplyUpdate, AtBoundary, Ends, FindJumps, FinishResidual, OverCells, TimeSteps, WallForces};
 use chromaflow::block::BLOCK_CUH;
 use chromaflow::gpu::{GpuError, Storage};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
@@ -192,6 +192,8 @@ struct StructuredCuda {
     area: DeviceBuffer<f64>,
     volume: DeviceBuffer<f64>,
     w: DeviceBuffer<f64>,
+    /// The share of the CFL number that each cell takes, by numbers of cells; none where steps are plain ones.
+    cfl_shares: Option<DeviceBuffer<f64>>,
     /// The last good state; the next one is made in it.
     other: DeviceBuffer<f64>,
     /// Two earlier time levels; none in steady runs.
@@ -199,6 +201,8 @@ struct StructuredCuda {
     // Work.
     r: DeviceBuffer<f64>,
     tau: DeviceBuffer<f64>,
+    /// With Roe's flux the sum of jumps of pressure around each cell; else empty.
+    jumps: DeviceBuffer<f64>,
     least: DeviceBuffer<f64>,
     boundary_fluxes: DeviceBuffer<f64>,
     loads: DeviceBuffer<f64>,
@@ -255,12 +259,28 @@ impl StructuredCuda {
     }
 
     /// The same with the ghosts and eddy viscosities that are there.
-    fn sums_of_fluxes(&self) -> Result<(), GpuError> {
+    fn sums_of_fluxes(&mut self) -> Result<(), GpuError> {
+        self.find_jumps()?;
         self.boundary_fluxes()?;
         self.fluxes()?;
         self.join_turned()?;
         self.viscous_fluxes()?;
         self.add_quadratic()
+    }
+
+    /// Jumps of pressure between neighbors, for Roe's flux.
+    fn find_jumps(&mut self) -> Result<(), GpuError> {
+        if self.jumps.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: arrays of the grid.
+        unsafe {
+            enqueue! { self.grid.launch(&self.over_cells.find_jumps), &self.stream, FindJumps {
+                over: self.grid.chunk_records(), total: self.total(), actives: &self.tables.actives, w: &self.w,
+                jumps: &self.jumps,
+            } }?;
+        }
+        self.exchange.fill_numbers(&self.stream, &mut self.jumps, 1)
     }
 
     /// R: that, and in unsteady runs the change in time; the turbulence model's.
@@ -306,7 +326,7 @@ impl StructuredCuda {
             enqueue! { self.grid.launch(&self.over_cells.time_steps), &self.stream, TimeSteps {
                 over: self.grid.chunk_records(), total: self.total(), actives: &self.tables.actives,
                 w: &self.w, area: &self.area, volume: &self.volume, eddies: self.eddy_viscosity(),
-                setup: &self.setup, cfl, mean: u32::from(self.mean_step), rate, tau: &self.tau,
+                setup: &self.setup, cfl, cfl_shares: self.cfl_shares.as_ref(), mean: u32::from(self.mean_step), rate, tau: &self.tau,
                 least: &self.least,
             } }
         }?)
@@ -348,8 +368,8 @@ impl StructuredCuda {
         Ok(unsafe {
             enqueue! { self.grid.launch(&self.over_cells.apply_update), &self.stream, ApplyUpdate {
                 over: self.grid.chunk_records(), total: self.total(), w: &self.w, r: update,
-                setup: &self.setup, next: &self.other, limited: self.count(Count::Limited),
-                first_bad: self.count(Count::BadState),
+                setup: &self.setup, next: &self.other, cfl_shares: self.cfl_shares.as_ref(),
+                limited: self.count(Count::Limited), first_bad: self.count(Count::BadState),
             } }
         }?)
     }

@@ -40,9 +40,12 @@ pub(super) fn constants(scheme: Scheme, viscous: Option<ViscousTerms>) -> [u32; 
     [scheme, viscous]
 }
 
+/// How many numbers a set-up has.
+const NUMBERS: usize = 18;
+
 /// Numbers of the set-up (`Setup` in structured.cuh).
-pub(super) fn setup_record(solver: &StructuredSystem) -> [f64; 16] {
-    let (physics, implicit) = (&solver.physics, &solver.config.implicit);
+pub(super) fn setup_record(solver: &StructuredSystem) -> [f64; NUMBERS] {
+    let physics = &solver.physics;
     let mut out = gas_record(physics.gas, physics.transport);
     match physics.scheme {
         Scheme::Scalar(d) | Scheme::Matrix(d) => {
@@ -53,14 +56,16 @@ pub(super) fn setup_record(solver: &StructuredSystem) -> [f64; 16] {
         }
     }
     (out[7], out[8]) = (physics.fix.acoustic, physics.fix.convective);
-    (out[13], out[14]) = (solver.config.implicit_dissipation(), implicit.max_change);
+    let [most, rise, velocity] = solver.config.max_changes();
+    (out[13], out[14]) = (solver.config.implicit_dissipation(), most);
     out[15] = physics.turbulence.map_or(0.0, |model| model.prandtl);
+    (out[16], out[17]) = (rise, velocity);
     out
 }
 
 /// Those of the gas alone.
-pub(in crate::structured) fn gas_record(gas: Gas<f64>, transport: Option<Transport<f64>>) -> [f64; 16] {
-    let mut out = [0.0; 16];
+pub(in crate::structured) fn gas_record(gas: Gas<f64>, transport: Option<Transport<f64>>) -> [f64; NUMBERS] {
+    let mut out = [0.0; NUMBERS];
     out[0] = gas.gamma;
     if let Some(t) = transport {
         let law = if t.law == ViscosityLaw::Sutherland { 1.0 } else { 0.0 };
@@ -379,12 +384,14 @@ impl StructuredCuda {
             volume,
             w,
             other,
+            cfl_shares: solver.newton.is_some().then(|| buffer(solver.grid.cells())).transpose()?,
             levels: match solver.config.time {
                 Time::Steady(_) => None,
                 Time::Unsteady(_) => Some([buffer(N * len)?, buffer(N * len)?]),
             },
             r: buffer(N * len)?,
             tau: buffer(len)?,
+            jumps: buffer(if constants[0] == 2 { len } else { 0 })?,
             least: buffer(chunks)?,
             boundary_fluxes: buffer(N * faces)?,
             loads: buffer(6 * faces)?,
@@ -416,6 +423,9 @@ impl Device<StructuredSystem> for StructuredCuda {
                 *level = self.grid.upload(host.blocks.iter().map(|b| &b.levels[n]), N)?;
             }
         }
+        if let Some(shares) = &mut self.cfl_shares {
+            shares.upload(&host.cfl_shares())?;
+        }
         if let Some(eddies) = &mut self.eddies {
             eddies.upload(&self.grid, host)?;
         }
@@ -429,6 +439,9 @@ impl Device<StructuredSystem> for StructuredCuda {
             patch.condition = condition;
         }
         self.grid.download(&self.w, host.blocks.iter_mut().map(|b| &mut b.w))?;
+        if let Some(shares) = &self.cfl_shares {
+            host.set_cfl_shares(&shares.download()?);
+        }
         if let Some(levels) = &self.levels {
             for (n, level) in levels.iter().enumerate() {
                 self.grid.download(level, host.blocks.iter_mut().map(|b| &mut b.levels[n]))?;
@@ -437,18 +450,23 @@ impl Device<StructuredSystem> for StructuredCuda {
         Ok(self.eddies.as_ref().map_or(Ok(()), |eddies| eddies.download(&self.grid, host))?)
     }
 
-    /// As on meshes: a Newton-Krylov step that is rejected at once. Residuals adapt the back pressure of outlets.
+    /// As on meshes: a Newton-Krylov step that is rejected at once. Residuals adapt the back pressure of outlets, updates the shares of the CFL
+    /// number.
     fn rehearse(&mut self, at: &Moment) -> Result<(), FlowError> {
         if !matches!(self.method, Method::Newton(_)) {
             return Ok(());
         }
         let mut conditions = DeviceBuffer::uninitialized(&self.stream, self.tables.conditions.len())?;
         conditions.copy_from(&self.tables.conditions.slice())?;
+        let shares = self.cfl_shares.as_ref().map(DeviceBuffer::download).transpose()?;
         self.residual(at)?;
         if self.advance(at)?.singular.is_none() {
             self.restore()?;
         }
         self.times()?;
+        if let (Some(to), Some(shares)) = (&mut self.cfl_shares, shares) {
+            to.upload(&shares)?;
+        }
         Ok(self.tables.conditions.copy_from(&conditions.slice())?)
     }
 

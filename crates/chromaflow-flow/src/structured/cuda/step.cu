@@ -2,7 +2,8 @@
 // Twins: structured/residual.rs (time steps), structured/mod.rs.
 
 // tau = dt / V, with dt = CFL V / radius in steady flow, dt / (1 + rate dt) in unsteady flow; the least dt of each
-// thread block. The radius is the largest of the axes' (mean = 0) or its geometric mean with the smallest.
+// thread block. The radius is the largest of the axes' (mean = 0) or its geometric mean with the smallest. Of
+// Newton-Krylov steps each cell takes a share.
 extern "C" __global__ void __launch_bounds__(CHUNK, 5)
 time_steps(TimeSteps) {
     const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
@@ -34,6 +35,7 @@ time_steps(TimeSteps) {
         }
         if (mean) largest = sqrt(largest * smallest);
         dt = cfl * v / largest;
+        if (cfl_shares) dt *= cfl_shares[cell.number];
         dt = dt / (1.0 + rate * dt);
         tau[cell.at] = dt / v;
     }
@@ -45,6 +47,24 @@ time_steps(TimeSteps) {
         for (int k = 1; k < CHUNK / 32; k++) dt = pointwise::real_min(dt, warps[k]);
         least[blockIdx.x] = dt;
     }
+}
+
+// The sum of jumps of pressure over the neighbors of each cell along the axes. Twin: structured/residual.rs.
+extern "C" __global__ void __launch_bounds__(CHUNK)
+find_jumps(FindJumps) {
+    const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
+    if (!cell.inside) return;
+    const double* const p = w + 4 * total + cell.at;
+    const u32 active = actives[cell.block],
+              stride[3] = {1, blocks[cell.block].stride[1], blocks[cell.block].stride[2]};
+    double sum = 0;
+#pragma unroll
+    for (int d = 0; d < 3; d++)
+        if (active >> d & 1) {
+            const double below = *(p - stride[d]), above = *(p + stride[d]);
+            sum += pointwise::pressure_jump(*p, below) + pointwise::pressure_jump(*p, above);
+        }
+    jumps[cell.at] = sum;
 }
 
 // r += V / dt (now q + last q_last + before q_before) in unsteady flow; partial sums of R^2 / V, five a thread block;
@@ -90,7 +110,7 @@ extern "C" __global__ void add_parts(AddParts) {
 }
 
 // The state of q + share dq, dq being what the line systems left in r, into `next`; counts[0] cells whose update was
-// cut, counts[1] the first cell left without a state.
+// cut, counts[1] the first cell left without a state. What a cell takes decides about its next share of the CFL number.
 extern "C" __global__ void __launch_bounds__(CHUNK)
 apply_update(ApplyUpdate) {
     const GridCell cell = grid_cell(blocks, chunks, blockIdx.x);
@@ -100,7 +120,9 @@ apply_update(ApplyUpdate) {
         const State old = state_at(w, total, cell.at), dq = state_at(r, total, cell.at);
         State q = pointwise::conserved(gas, old);
         const State x = {-dq[0], -dq[1], -dq[2], -dq[3], -dq[4]};
-        const double share = update_share(gas, q, old, x, setup->max_change, setup->max_change);
+        const double share_of_velocity = pointwise::velocity_share(gas, old, x, setup->max_velocity_change);
+        const double share = update_share(gas, q, old, x, setup->max_change, setup->max_rise, share_of_velocity);
+        if (cfl_shares) cfl_shares[cell.number] = pointwise::next_cfl_share(cfl_shares[cell.number], share);
 #pragma unroll
         for (int c = 0; c < 5; c++) q[c] -= share * x[c];
         const State made = pointwise::primitive(gas, q);

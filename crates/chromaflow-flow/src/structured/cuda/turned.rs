@@ -4,7 +4,7 @@
 use super::super::StructuredSystem;
 use super::StructuredCuda;
 use super::arguments::JoinTurned;
-use crate::gpu::blocks;
+use crate::gpu::{blocks, optional};
 use crate::grid::GridCuda;
 use chromaflow::gpu::GpuError;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
@@ -64,7 +64,7 @@ impl StructuredCuda {
                     count: count as u32, total: self.total(),
                     sides: turned.sides.part(8 * stage.start..8 * stage.end),
                     turns: turned.turns.part(9 * stage.start..9 * stage.end), w: &self.w, area: &self.area,
-                    setup: &self.setup, r: &self.r,
+                    jumps: optional(&self.jumps), setup: &self.setup, r: &self.r,
                 } }?;
             }
         }
