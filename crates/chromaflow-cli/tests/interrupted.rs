@@ -80,19 +80,25 @@ fn a_full_disk_leaves_the_restart_before() {
     let before = std::fs::read(&restart).unwrap();
     // 512 or 1024 bytes a block: less than a restart in either case, and the write fails rather than ends the process.
     assert!(before.len() > 16 * 1024);
-    let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" -q --threads 1 run case.toml --out o --resume \
-                  --set march.iterations=60 --set output.restart_every=10";
-    let run = Command::new("sh")
-        .args(["-c", script, env!("CARGO_BIN_EXE_chromaflow")])
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    let message = String::from_utf8_lossy(&run.stderr);
-    assert_eq!(run.status.code(), Some(3), "{message}");
-    assert!(message.contains("restart.safetensors") && message.contains("cannot write"), "{message}");
-    assert!(std::fs::read(&restart).unwrap() == before, "the old restart is as it was");
-    let left: Vec<_> = std::fs::read_dir(folder.join("o")).unwrap().map(|e| e.unwrap().file_name()).collect();
-    assert!(left.iter().all(|name| !name.to_string_lossy().contains("tmp")), "{left:?}");
+    // Several ranks learn it when one of them makes the file.
+    for (ranks, what) in [("", "cannot write"), ("--ranks 3", "cannot create")] {
+        let script = format!(
+            "trap '' XFSZ; ulimit -f 8; exec \"$0\" -q --threads 1 run case.toml --out o --resume {ranks} \
+             --set march.iterations=60 --set output.restart_every=10"
+        );
+        let run = Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_chromaflow")])
+            .current_dir(folder)
+            .output()
+            .unwrap();
+        let message = String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(3), "{message}");
+        assert!(message.contains("restart.safetensors") && message.contains(what), "{message}");
+        assert!(std::fs::read(&restart).unwrap() == before, "the old restart is as it was");
+        let left = std::fs::read_dir(folder.join("o")).unwrap().map(|e| e.unwrap().file_name());
+        let left: Vec<_> = left.collect();
+        assert!(left.iter().all(|name| !name.to_string_lossy().contains("tmp")), "{left:?}");
+    }
     let args = ["-q", "run", "case.toml", "--out", "o", "--resume", "--set", "march.iterations=40"];
     assert_eq!(chromaflow(folder, &args).0, 0, "and the run can go on from it");
     assert_eq!(summary(&folder.join("o"))["iterations"], 40);

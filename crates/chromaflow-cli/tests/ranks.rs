@@ -294,6 +294,80 @@ fn meshes_in_slices_are_the_same_on_any_number_of_ranks() {
     refused(&[&sliced[..], &["--set", "linear.precond=lines"]].concat(), "lines, which cross the mesh");
 }
 
+/// Planar meshes by slices: the same bits on any number of ranks, restarts of the whole mesh's nodes, its counts.
+#[test]
+fn planar_meshes_in_slices_are_the_same_on_any_number_of_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let made = ["-q", "mesh", "generate", "cylinder", "round.su2", "--cells", "32,14"];
+    assert_eq!(chromaflow(folder, &made).0, 0);
+    let case = r#"
+[mesh]
+file = "round.su2"
+[flow]
+mach = 0.3
+[boundary]
+cylinder = "slip_wall"
+farfield = "farfield"
+[linear]
+policy = "d"
+[march]
+iterations = 8
+[output]
+plots = false
+pieces = true
+[expect]
+iterations_suffice = true
+"#;
+    std::fs::write(folder.join("case.toml"), case).unwrap();
+    let sliced = ["--reproducible", "--set", "mesh.reading=slices"];
+    let one = run(folder, "one", &sliced);
+    let whole = run(folder, "whole", &[]);
+    for count in ["nodes", "nodes_2d", "prisms", "hexes", "planar"] {
+        assert_eq!(one["mesh"][count], whole["mesh"][count], "{count}");
+    }
+    let restart = |out: &str| std::fs::read(folder.join(out).join("restart.safetensors")).unwrap();
+    assert_eq!(restart("one").len(), restart("whole").len());
+    for ranks in ["2", "3"] {
+        run(folder, ranks, &[&sliced[..], &["--ranks", ranks]].concat());
+        assert_eq!(history(folder, ranks), history(folder, "one"), "{ranks} ranks");
+        assert!(restart(ranks) == restart("one"), "{ranks} ranks");
+        let cells = cells_of_pieces(&folder.join(ranks), ranks.parse().unwrap());
+        assert_eq!(cells.iter().sum::<usize>(), 32 * 14);
+    }
+    let on = ["--set", "march.iterations=10", "--restart", "2/restart.safetensors"];
+    run(folder, "on", &[&on[..], &["--ranks", "2"]].concat());
+    run(folder, "again", &[&sliced[..], &on, &["--ranks", "3"]].concat());
+    let residuals = |out: &str| history(folder, out)[0][..7].to_vec();
+    near(&[residuals("on")], &[residuals("again")], 1e-6);
+}
+
+/// A rank that cannot write ends the run with status 3, and one that cannot read with status 2, as one rank does.
+#[test]
+fn restarts_that_cannot_be_written_or_read_end_all_ranks() {
+    let folder = folder();
+    let folder = folder.path();
+    let ranks = ["--ranks", "3"];
+    run(folder, "good", &ranks);
+    let ended = |out: &str, more: &[&str]| {
+        let (status, _, said) =
+            chromaflow(folder, &[&["-q", "run", "case.toml", "--out", out], more].concat());
+        (status, said)
+    };
+    std::fs::create_dir_all(folder.join("bad/restart.safetensors/in the way")).unwrap();
+    let (status, said) = ended("bad", &ranks);
+    assert!(status == 3 && said.contains("cannot write ") && said.contains("restart.safetensors"), "{said}");
+    let bytes = std::fs::read(folder.join("good/restart.safetensors")).unwrap();
+    std::fs::write(folder.join("short.safetensors"), &bytes[..bytes.len() - 9]).unwrap();
+    for file in ["short.safetensors", "none.safetensors"] {
+        let (status, one) = ended("one", &["--restart", file]);
+        let (same, several) = ended("several", &[&["--restart", file], &ranks[..]].concat());
+        assert!(status == 2 && same == 2, "{one} {several}");
+        let words = if file.starts_with("short") { "it ends inside" } else { "cannot open" };
+        assert!(one.contains(words) && several.contains(words), "{one} {several}");
+    }
+}
+
 #[test]
 fn a_division_is_shown() {
     let folder = folder();

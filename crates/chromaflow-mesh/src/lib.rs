@@ -114,6 +114,12 @@ impl Planar {
     /// Marker of the plane z = depth.
     pub const BACK: &str = "symmetry_back";
 
+    /// The two planes, without faces.
+    pub fn markers() -> [Marker; 2] {
+        let plane = |name: &str| Marker { name: name.to_owned(), code: Some(6663), ..Marker::default() };
+        [Self::FRONT, Self::BACK].map(plane)
+    }
+
     /// The two nodes in the plane z = 0 of a boundary face between the planes, in the order of the face.
     pub fn edge(self, face: [u32; 4]) -> [u32; 2] {
         let low = |i: u32| (i as usize) < self.nodes_2d;
@@ -130,6 +136,19 @@ impl Marker {
 }
 
 impl Mesh {
+    /// Gives its last two markers, [`Planar::markers`], the faces of its prisms and hexahedra, whose first halves of nodes lie in the first plane.
+    ///
+    /// # Panics
+    /// If there are no two markers.
+    pub fn fill_planes(&mut self) {
+        let [.., front, back] = &mut self.markers[..] else { panic!("two planes") };
+        // The plane z = 0 is seen from below: the other way round.
+        front.triangles.extend(self.prisms.iter().map(|&[a, b, c, ..]| [a, c, b]));
+        front.quads.extend(self.hexes.iter().map(|&[a, b, c, d, ..]| [a, d, c, b]));
+        back.triangles.extend(self.prisms.iter().map(|&[_, _, _, a, b, c]| [a, b, c]));
+        back.quads.extend(self.hexes.iter().map(|&[_, _, _, _, a, b, c, d]| [a, b, c, d]));
+    }
+
     /// Number of elements of all types.
     pub fn elements(&self) -> usize {
         self.tets.len() + self.pyramids.len() + self.prisms.len() + self.hexes.len()

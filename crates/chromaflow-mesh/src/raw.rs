@@ -249,11 +249,7 @@ impl Raw {
         if let Some(flat) = self.flat.take() {
             self.places.nodes_2d = self.mesh.nodes.len();
             let depth = options.depth.unwrap_or(1.0);
-            if !(depth.is_finite() && depth > 0.0) {
-                return Err(MeshError::Request(format!(
-                    "the depth of a layer must be positive, not {depth}"
-                )));
-            }
+            check_depth(depth)?;
             extrude(&mut self.mesh, &flat, depth);
         }
         if self.mesh.elements() == 0 {
@@ -474,19 +470,15 @@ pub(crate) fn extrude(mesh: &mut Mesh, flat: &Flat, depth: f64) {
     for (m, edges) in mesh.markers.iter_mut().zip(&flat.edges) {
         m.quads.extend(edges.iter().map(|&[a, b]| [a, b, up(b), up(a)]));
     }
-    let plane = |name: &str, triangles, quads| Marker {
-        name: name.to_owned(),
-        triangles,
-        quads,
-        code: Some(6663),
-        partner: None,
-    };
-    // The plane z = 0 is seen from below: the other way round.
-    let front3 = flat.triangles.iter().map(|&[a, b, c]| [a, c, b]).collect();
-    let front4 = flat.quads.iter().map(|&[a, b, c, d]| [a, d, c, b]).collect();
-    mesh.markers.push(plane(Planar::FRONT, front3, front4));
-    let back3 = flat.triangles.iter().map(|t| t.map(up)).collect();
-    let back4 = flat.quads.iter().map(|q| q.map(up)).collect();
-    mesh.markers.push(plane(Planar::BACK, back3, back4));
+    mesh.markers.extend(Planar::markers());
+    mesh.fill_planes();
     mesh.planar = Some(Planar { nodes_2d: n, depth });
+}
+
+/// Whether a layer can have this depth.
+pub(crate) fn check_depth(depth: f64) -> Result<(), MeshError> {
+    if depth.is_finite() && depth > 0.0 {
+        return Ok(());
+    }
+    Err(MeshError::Request(format!("the depth of a layer must be positive, not {depth}")))
 }

@@ -18,7 +18,7 @@ use chromaflow_device::give_back_freed;
 use chromaflow_flow::grid::{Plot3d, write_function, write_plot3d};
 use chromaflow_flow::mesh::vtk::write_hdf;
 use chromaflow_flow::mesh::{self, Mesh, cgns};
-use chromaflow_flow::output::{Field, VtuOptions, remove_pieces, write_surface, write_volume};
+use chromaflow_flow::output::{Field, Restart, VtuOptions, remove_pieces, write_surface, write_volume};
 use std::path::{Path, PathBuf};
 
 /// Where a run writes.
@@ -74,9 +74,9 @@ impl Files {
         loads: &Loads,
         samples: &Samples,
     ) -> CliResult<Vec<PathBuf>> {
-        let mut restart = flow.restart();
-        let mut written = samples.store(&mut restart, &self.folder)?;
-        restart.write(&self.restart(), &flow.restart_places())?;
+        let mut more = Restart::default();
+        let mut written = samples.store(&mut more, &self.folder)?;
+        flow.write_restart(&self.restart(), more).map_err(|e| CliError::environment(e.to_string()))?;
         loads.write(&self.loads())?;
         history::write(&self.history(), run.equations, &flow.coupled(), rows)?;
         written.extend([self.restart(), self.history(), self.loads()]);

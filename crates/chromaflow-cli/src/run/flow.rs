@@ -4,13 +4,13 @@ use super::advice::{Around, Trouble};
 use super::march::Finished;
 use super::profiles::WallUnits;
 use crate::context::Context;
-use crate::error::{CliError, CliResult};
+use crate::error::CliResult;
 use chromaflow::BlockCsr;
 use chromaflow_flow::config::{Boundary, Hybrid, Time, TurbulenceConfig};
 use chromaflow_flow::grid::Grid;
 use chromaflow_flow::march::{FlowError, Host, March, Place};
 use chromaflow_flow::mesh::Mesh;
-use chromaflow_flow::output::{Field, Restart, VtuOptions, write_pieces};
+use chromaflow_flow::output::{Field, Restart, Resumed, VtuOptions, write_pieces};
 use chromaflow_flow::unstructured::RankReport;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -109,17 +109,17 @@ pub trait Flow {
         Vec::new()
     }
 
-    /// Everything that a run needs to go on.
-    fn restart(&self) -> Restart;
-
-    /// The places that restarts are of.
-    fn restart_places(&self) -> Cow<'_, Mesh>;
-
-    /// Goes on from a restart.
+    /// Writes everything that a run needs to go on, and `more` on the points of [`Flow::mesh`]. Over ranks each writes its range of the file.
     ///
     /// # Errors
-    /// [`FlowError::Restart`].
-    fn resume(&mut self, restart: &Restart) -> Result<(), FlowError>;
+    /// [`FlowError::Files`], [`FlowError::Ranks`].
+    fn write_restart(&self, path: &Path, more: Restart) -> Result<(), FlowError>;
+
+    /// Goes on from a restart file, with the progress of its run or `anew`; gives back its facts, and the fields of these names.
+    ///
+    /// # Errors
+    /// [`FlowError::Files`], [`FlowError::Restart`], [`FlowError::Ranks`].
+    fn resume(&mut self, path: &Path, how: (bool, &[String])) -> Result<Resumed, FlowError>;
 
     /// The linear system of the next iteration and its right-hand side, where there is one.
     fn linear_system(&mut self) -> Option<(BlockCsr, Vec<f64>)> {
@@ -178,20 +178,6 @@ pub fn in_one_piece(
     fields.extend_from_slice(more);
     let mesh = flow.mesh();
     Ok(write_pieces(list, &mesh, &vec![0; mesh.nodes.len()], &fields, options)?)
-}
-
-/// Reads a restart for `flow`, goes on from it, and gives it back; `anew`: from its state, with everything else as at a beginning.
-///
-/// # Errors
-/// Status 2 for a file that is no restart of this case.
-pub fn resume(flow: &mut impl Flow, path: &Path, anew: bool) -> CliResult<Restart> {
-    let mut restart =
-        Restart::read(path, &flow.restart_places()).map_err(|e| CliError::input(e.to_string()))?;
-    if anew {
-        restart.forget_progress();
-    }
-    flow.resume(&restart).map_err(|e| CliError::input(format!("{}: {e}", path.display())))?;
-    Ok(restart)
 }
 
 #[cfg(test)]

@@ -4,14 +4,14 @@ use super::advice::{Tally, Trouble};
 use super::cadence::Cadence;
 use super::control::{Control, Orders};
 use super::files::Files;
-use super::flow::{Flow, resume};
+use super::flow::Flow;
 use super::history::{self, Equations, Row};
 use super::live::Live;
 use super::loads::Loads;
 use super::oscillation::Oscillation;
 use super::samples::Samples;
 use super::trace::Trace;
-use super::{Args, Goal, Screen, interrupt, summary, verify};
+use super::{Args, Goal, Screen, interrupt, over_ranks, summary, verify};
 use crate::case::{ExpectSection, OutputSection, Source};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
@@ -147,7 +147,14 @@ impl Run<'_> {
             None if self.args.resume && own.exists() => own,
             None => return Ok((Vec::new(), Loads::default())),
         };
-        let restart = resume(flow, &path, self.args.anew)?;
+        let resumed = flow.resume(&path, (self.args.anew, &samples.kept()));
+        let resumed = resumed.map_err(|e| match e {
+            FlowError::Ranks(_) | FlowError::Files(_) => over_ranks::ended(&e),
+            _ => CliError::input(format!("{}: {e}", path.display())),
+        })?;
+        for name in resumed.missing.iter().filter(|_| self.ctx.verbose()) {
+            eprintln!("note: the restart has no `{name}`, which starts anew");
+        }
         if self.args.anew {
             return Ok((Vec::new(), Loads::default()));
         }
@@ -161,7 +168,7 @@ impl Run<'_> {
         let loads = self.files.loads();
         let mut loads = if loads.exists() { Loads::read(&loads)? } else { Loads::default() };
         loads.rows.retain(|r| r.iteration <= flow.solver().iteration());
-        samples.recall(&restart, self.files.folder(), rows.last().map_or(0, |row| row.time_step))?;
+        samples.recall(&resumed.restart, self.files.folder(), rows.last().map_or(0, |row| row.time_step))?;
         Ok((rows, loads))
     }
 

@@ -9,8 +9,9 @@ use chromaflow_comm::{CommError, Communicator, RunError, Solo, Tag, run};
 use chromaflow_device::cuda::Gpu;
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::grid::Grid;
-use chromaflow_flow::march::{Host, March};
+use chromaflow_flow::march::{FlowError, Host, March};
 use chromaflow_flow::mesh::{Marker, Mesh};
+use chromaflow_flow::ranks::FilesError;
 use chromaflow_flow::unstructured::Ranks;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
@@ -52,6 +53,16 @@ pub fn start(args: &Args, ctx: &Context) -> CliResult {
         }
         (None, Some(asked)) if asked.get() > 1 => threads(args, ctx, asked.get(), false),
         _ => one_rank(args, ctx),
+    }
+}
+
+/// Why a rank has ended: what cannot be gone on from is bad input, on all ranks alike.
+pub fn ended(error: &FlowError) -> CliError {
+    match error {
+        FlowError::Restart { .. } | FlowError::Files(FilesError::Unread { .. }) => {
+            CliError::input(error.to_string())
+        }
+        _ => CliError::environment(error.to_string()),
     }
 }
 
@@ -345,6 +356,6 @@ pub fn follow(source: &Source, case: &CaseFile, ctx: &Context, ranks: Ranks) -> 
     let solver = FlowSolver::over_ranks(None, config, Arc::clone(ctx.team()), ranks);
     let mut solver = solver.map_err(|e| unstructured::refused(source, &e))?;
     unstructured::compute_on_gpu(&mut solver, ctx, source)?;
-    solver.follow().map_err(|e| CliError::environment(e.to_string()))?;
+    solver.follow().map_err(|e| ended(&e))?;
     Ok(Done::Success)
 }

@@ -18,12 +18,13 @@ use chromaflow_flow::grid::{Grid, GridError};
 use chromaflow_flow::march::{FlowError, Host, March};
 use chromaflow_flow::mesh::{Mesh, Planar};
 use chromaflow_flow::on_grid::Shown;
-use chromaflow_flow::output::{Field, Restart};
+use chromaflow_flow::output::{Field, Restart, Resumed};
 use chromaflow_flow::structured::lax_wendroff::{LaxWendroffSolver, LaxWendroffSystem};
 use chromaflow_flow::structured::{StructuredConfig, StructuredSolver, StructuredSystem};
 use chromaflow_flow::unstructured::{RankReport, Ranks};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -62,7 +63,7 @@ pub fn run(
     };
     if let Some(ranks) = ranks.filter(|ranks| ranks.ranks.rank() > 0) {
         let solver = StructuredSolver::over_ranks(grid, config, Arc::clone(ctx.team()), ranks);
-        solver.map_err(bad)?.follow().map_err(|e| CliError::environment(e.to_string()))?;
+        solver.map_err(bad)?.follow().map_err(|e| over_ranks::ended(&e))?;
         return Ok(Done::Success);
     }
     let files = Files::new(args.out.clone().unwrap_or_else(|| case.folder(source)), &case.output)?;
@@ -199,19 +200,13 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         self.config.reference.lift_axis
     }
 
-    fn restart(&self) -> Restart {
-        self.solver.restart()
+    fn write_restart(&self, path: &Path, more: Restart) -> Result<(), FlowError> {
+        self.solver.write_restart(path, &S::restart_places(&self.solver), more)
     }
 
-    fn restart_places(&self) -> Cow<'_, Mesh> {
-        Cow::Owned(S::restart_places(&self.solver))
-    }
-
-    fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
-        for name in self.solver.unknowns_missing_in(restart).iter().filter(|_| self.ctx.verbose()) {
-            eprintln!("note: the restart has no `{name}`, which starts anew");
-        }
-        self.solver.resume(restart)
+    fn resume(&mut self, path: &Path, how: (bool, &[String])) -> Result<Resumed, FlowError> {
+        let places = S::restart_places(&self.solver);
+        self.solver.resume_from(path, &places, how)
     }
 
     fn coupled(&self) -> Vec<String> {

@@ -6,6 +6,7 @@ use crate::config::Time;
 use crate::march::{FlowError, Host, March, Order, Spread, Times, over_ranks};
 use crate::on_grid::Shown;
 use crate::output::{Field, Restart};
+use crate::ranks::BlockRanks;
 use chromaflow::BlockCsr;
 use chromaflow::factor::structured_ilu::StencilMatrix;
 
@@ -143,24 +144,23 @@ impl Shown for IncompressibleSystem {
         fields
     }
 
-    fn restart(march: &March<Self>) -> Restart {
+    fn row_restart(march: &March<Self>) -> Restart {
         let host = march.synced();
-        let _ = host.tell(Order::Restart);
         let mut restart = march.start_restart();
         let levels = [&host.rows_of_state(), &host.levels[0], &host.levels[1]];
         let unsteady = matches!(host.config.time, Time::Unsteady(_));
         for (name, level) in LEVELS.into_iter().zip(levels).take(if unsteady { 3 } else { 1 }) {
-            let level = host.space.part.gather(host.n, &level[..]).into_owned();
-            restart.fields.push(Field::vector(name, host.n, level));
+            restart.fields.push(Field::vector(name, host.n, level.clone()));
         }
         restart
     }
 
-    fn resume(march: &mut March<Self>, restart: &Restart) -> Result<(), FlowError> {
-        let host = &march.host;
-        host.tell(Order::Resume)?;
-        let part = &host.space.part;
-        let restart = &part.scattered(restart)?;
+    fn block_ranks(&self) -> Option<&BlockRanks> {
+        self.space.part.over.as_ref()
+    }
+
+    fn go_on(march: &mut March<Self>, restart: &Restart) -> Result<(), FlowError> {
+        let (host, part) = (&march.host, &march.host.space.part);
         let unsteady = matches!(host.config.time, Time::Unsteady(_));
         let found = part.levels(restart, LEVELS, host.n, unsteady);
         let found = over_ranks::agreed(Host::share(host), found)?;
@@ -179,6 +179,10 @@ impl Shown for IncompressibleSystem {
 
     fn coupled_unknowns(&self) -> &'static [&'static str] {
         self.turbulence.as_ref().map_or(&[], |turbulence| turbulence.model.names())
+    }
+
+    fn missing_in(&self, _: &Restart) -> Vec<String> {
+        Vec::new() // a state has all unknowns in one field
     }
 
     fn y_plus(&self) -> Vec<(String, Spread)> {

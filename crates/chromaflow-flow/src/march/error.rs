@@ -2,8 +2,10 @@
 
 use crate::grid::GridError;
 use crate::mesh::periodic::PeriodicError;
-use crate::ranks::SlicedError;
+use crate::output::RestartError;
+use crate::ranks::{FilesError, SlicedError};
 use chromaflow::dist::ShareError;
+use chromaflow::files::FileError;
 use chromaflow_comm::CommError;
 use std::borrow::Cow;
 
@@ -181,6 +183,9 @@ pub enum FlowError {
         /// What went wrong.
         problem: String,
     },
+    /// A restart file that cannot be written or read, or is of another mesh.
+    #[error(transparent)]
+    Files(FilesError),
     /// A rank's rows.
     #[error(transparent)]
     Share(#[from] ShareError),
@@ -228,6 +233,27 @@ pub enum FlowError {
 impl From<chromaflow_device::cuda::CudaError> for FlowError {
     fn from(error: chromaflow_device::cuda::CudaError) -> Self {
         Self::Gpu(error.into())
+    }
+}
+
+impl From<FilesError> for FlowError {
+    fn from(error: FilesError) -> Self {
+        match error {
+            FilesError::Ranks(error) => Self::Ranks(error),
+            file => Self::Files(file),
+        }
+    }
+}
+
+impl From<FileError> for FlowError {
+    fn from(error: FileError) -> Self {
+        Self::Files(FilesError::unwritten(0, error.to_string()))
+    }
+}
+
+impl From<RestartError> for FlowError {
+    fn from(error: RestartError) -> Self {
+        Self::Files(FilesError::unread(0, error.to_string()))
     }
 }
 

@@ -29,8 +29,10 @@ pub enum Order {
     Reports,
     /// All find what leaves through the boundary.
     Outflow,
-    /// The first rank gathers the places of all nodes.
-    Places,
+    /// Each rank writes its range of a restart file.
+    WriteRestart,
+    /// Each rank reads its range of a restart file, and all go on from it.
+    ResumeFrom,
     /// The run is over.
     End,
 }
@@ -53,7 +55,8 @@ impl Order {
             Self::Outflow => (11, 0.0),
             Self::End => (12, 0.0),
             Self::Pieces => (13, 0.0),
-            Self::Places => (14, 0.0),
+            Self::WriteRestart => (14, 0.0),
+            Self::ResumeFrom => (15, 0.0),
         };
         let mut bytes = vec![number];
         bytes.extend_from_slice(&f64::to_le_bytes(value));
@@ -79,7 +82,8 @@ impl Order {
             11 => Self::Outflow,
             12 => Self::End,
             13 => Self::Pieces,
-            14 => Self::Places,
+            14 => Self::WriteRestart,
+            15 => Self::ResumeFrom,
             _ => return None,
         })
     }
@@ -92,8 +96,8 @@ mod tests {
     #[test]
     fn orders_read_back() {
         use Order::{
-            End, Fields, Forces, Heights, Iterations, Largest, LargestCfl, Outflow, Pieces, Places, Release,
-            Reports, Restart, Resume, Step,
+            End, Fields, Forces, Heights, Iterations, Largest, LargestCfl, Outflow, Pieces, Release, Reports,
+            Restart, Resume, ResumeFrom, Step, WriteRestart,
         };
         for order in [
             Step,
@@ -109,12 +113,13 @@ mod tests {
             Heights,
             Reports,
             Outflow,
-            Places,
+            WriteRestart,
+            ResumeFrom,
             End,
         ] {
             assert_eq!(Order::unpack(&order.pack()), Some(order));
         }
         assert_eq!(Order::unpack(&[]), None);
-        assert_eq!(Order::unpack(&[15, 0, 0, 0, 0, 0, 0, 0, 0]), None);
+        assert_eq!(Order::unpack(&[16, 0, 0, 0, 0, 0, 0, 0, 0]), None);
     }
 }

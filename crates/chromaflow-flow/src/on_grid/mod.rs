@@ -1,6 +1,7 @@
 //! Unknowns in the cells of a structured grid, whatever their equations: what a rank has of the grid, how its cells are numbered, what
 //! it tells the other ranks.
 
+mod restart;
 mod shown;
 
 pub use shown::Shown;
@@ -133,13 +134,6 @@ impl GridPart {
             None => own,
             Some(over) => over.gather_lists(things, &own),
         }
-    }
-
-    /// A restart of this rank's rows from one of all rows on rank 0; collective.
-    pub(crate) fn scattered<'a>(&self, restart: &'a Restart) -> Result<Cow<'a, Restart>, FlowError> {
-        let Some(over) = &self.over else { return Ok(Cow::Borrowed(restart)) };
-        let scatter = |width: usize, values: &[f64]| over.scatter(width, values);
-        ranks::scattered(&**over.share.ranks(), restart, self.whole(), scatter).map(Cow::Owned)
     }
 
     /// The fields `names` of a restart, `[rows, width]`: the present state and, where `unsteady` and there, two earlier time levels.

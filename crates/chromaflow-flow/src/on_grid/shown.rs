@@ -3,24 +3,36 @@
 use super::OnGrid;
 use crate::march::{FlowError, Host, March, Order, Spread};
 use crate::output::{Field, Restart};
+use crate::ranks::BlockRanks;
 
 /// A system that runs look at, on a structured grid.
 pub trait Shown: Host {
     /// See [`March::fields`].
     fn fields(march: &mut March<Self>) -> Vec<Field>;
 
-    /// See [`March::restart`].
-    fn restart(march: &March<Self>) -> Restart;
+    /// Everything that a run needs to go on, of this rank's rows.
+    fn row_restart(march: &March<Self>) -> Restart;
 
-    /// See [`March::resume`].
+    /// Goes on from it; collective.
     ///
     /// # Errors
-    /// The same.
-    fn resume(march: &mut March<Self>, restart: &Restart) -> Result<(), FlowError>;
+    /// As [`March::resume`].
+    fn go_on(march: &mut March<Self>, restart: &Restart) -> Result<(), FlowError>;
+
+    /// This rank's blocks, where there are ranks.
+    fn block_ranks(&self) -> Option<&BlockRanks> {
+        None
+    }
 
     /// See [`March::coupled_unknowns`].
     fn coupled_unknowns(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// See [`March::unknowns_missing_in`].
+    fn missing_in(&self, restart: &Restart) -> Vec<String> {
+        let names = self.coupled_unknowns().iter().filter(|name| restart.field(name).is_none());
+        names.map(|name| (*name).to_owned()).collect()
     }
 
     /// See [`March::y_plus`].
@@ -42,22 +54,6 @@ impl<S: Shown> March<S> {
         S::fields(self)
     }
 
-    /// Everything that a run needs to go on, at the centers of cells or in nodes. Over ranks of all of them on rank 0.
-    ///
-    /// # Panics
-    /// When a device computes and [`Self::sync`] was not called since.
-    pub fn restart(&self) -> Restart {
-        S::restart(self)
-    }
-
-    /// Goes on from a restart of the same grid. An unsteady run that starts from a steady one takes its state as the first time level.
-    ///
-    /// # Errors
-    /// [`FlowError::Restart`] when a field is missing, has another size or no physical states.
-    pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
-        S::resume(self, restart)
-    }
-
     /// Names of the turbulence model's unknowns; none without a model.
     pub fn coupled_unknowns(&self) -> Vec<String> {
         self.host.coupled_unknowns().iter().map(|name| (*name).to_owned()).collect()
@@ -65,7 +61,7 @@ impl<S: Shown> March<S> {
 
     /// Those of them that a restart does not have: it was written without them.
     pub fn unknowns_missing_in(&self, restart: &Restart) -> Vec<String> {
-        self.coupled_unknowns().into_iter().filter(|name| restart.field(name).is_none()).collect()
+        self.host.missing_in(restart)
     }
 
     /// y+ of the first cells at walls without slip of turbulent flow, by markers: how well the grid resolves the boundary layer. Ghost cells must be
@@ -87,6 +83,8 @@ impl<S: Shown + OnGrid> March<S> {
             match order {
                 Order::Fields => drop(me.fields()),
                 Order::Restart => drop(me.restart()),
+                Order::WriteRestart => me.write_by_ranges(None)?,
+                Order::ResumeFrom => drop(me.resume_by_ranges(None)?),
                 Order::Resume => me.resume(&Restart::default())?,
                 Order::Largest => {
                     let found = me.residuals();

@@ -14,4 +14,5 @@ pub use crate::mesh::vtk::{
 pub use cut::{Curve, CutPoint, wall_cut, wall_points};
 pub use line::{Crossing, crossings};
 pub use point::{Within, volume_shares, within};
-pub use restart::{Restart, RestartError, fingerprint};
+pub(crate) use restart::{COORDINATES, Layout, Stored, bits, hash_of, hash_of_place};
+pub use restart::{Restart, RestartError, Resumed, fingerprint};

@@ -13,7 +13,8 @@
 //! | `rows.rs` | what passes between ranks |
 //! | `unrolled.rs` | meshes with turned periodic sides: their images around the sector |
 //! | `piece.rs` | a rank's piece of the mesh's file, where fields are written in pieces |
-//! | `wire.rs` | parts and pieces as bytes |
+//! | `restart.rs`, `files.rs` | restart files, which ranks write and read by ranges; files that several write |
+//! | `wire.rs`, `post.rs` | parts and pieces as bytes; lists that pass between ranks |
 //! | `sliced/` | parts of a mesh that no rank holds whole |
 //! | `survey.rs` | what a division looks like |
 //! | `blocks.rs` | structured grids: whole blocks given to ranks |
@@ -21,8 +22,11 @@
 mod bits;
 mod blocks;
 mod cut;
+mod files;
 mod partition;
 mod piece;
+mod post;
+mod restart;
 mod rows;
 mod sliced;
 mod survey;
@@ -32,8 +36,12 @@ mod unrolled;
 mod wire;
 
 pub use blocks::{BlockExchange, BlockRanks};
+pub use files::FilesError;
+pub(crate) use files::agreed;
 pub use partition::{Division, Quality};
 pub use piece::{FileNodes, RankPiece};
+pub use restart::FileRows;
+pub(crate) use restart::{ReadTask, WriteTask};
 pub use rows::Rows;
 pub(crate) use sliced::spread;
 pub use sliced::{Held, Kept, Sliced, SlicedError, Twin};

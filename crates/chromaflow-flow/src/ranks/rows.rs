@@ -1,7 +1,7 @@
 //! The rows of a rank: what passes between it and others, and where its nodes stand in the mesh's file.
 
 use super::wire;
-use super::{Kept, Part, Quality, RankPiece, Seam, Whole};
+use super::{FileRows, Kept, Part, Quality, RankPiece, Seam, Whole};
 use chromaflow::dist::{Share, ShareError, SweepExchange};
 use chromaflow::{BlockPattern, Jacobian, OffDiagonal};
 use chromaflow_comm::{CommError, Communicator, Tag};
@@ -27,6 +27,8 @@ pub struct Rows {
     pub seam: Option<Seam>,
     /// This rank's piece of the mesh's file, once fields were written in pieces.
     pub piece: OnceLock<RankPiece>,
+    /// Which nodes of the file its rows are, once a restart was written or read by ranges.
+    pub in_file: OnceLock<FileRows>,
     /// Rows whose elements are not all here.
     outer: Vec<u32>,
 }
@@ -63,6 +65,7 @@ impl Rows {
             seam: part.seam.clone(),
             halo: None,
             piece: OnceLock::new(),
+            in_file: OnceLock::new(),
             outer: outer.map(|(row, _)| row).collect(),
         })
     }
@@ -137,7 +140,7 @@ impl Rows {
         (!rows.contains(&u32::MAX)).then_some(Cow::Owned(rows))
     }
 
-    /// Values on the boundary of a mesh that no rank has whole, in the order of [`Kept::surface_rows`], on rank 0; nothing elsewhere, nor
+    /// Values on the nodes of [`Kept::surface`], the boundary of a mesh that no rank has whole, on rank 0; nothing elsewhere, nor
     /// where ranks have failed. Collective.
     pub fn on_surface(&self, kept: &Kept, width: usize, values: &[f64]) -> Vec<f64> {
         let (ranks, global) = (&**self.share.ranks(), self.share.global());
@@ -154,6 +157,9 @@ impl Rows {
             for (&place, values) in places.iter().zip(values.chunks_exact(width)) {
                 out[place as usize * width..][..width].copy_from_slice(values);
             }
+        }
+        if kept.surface.planar.is_some() {
+            out.extend_from_within(..);
         }
         out
     }

@@ -2,6 +2,7 @@
 
 mod lines;
 mod pieces;
+mod restarts;
 mod sides;
 mod sliced;
 

@@ -9,6 +9,7 @@ use crate::march::{FlowError, Host, March, Order, Spread, over_ranks as ranks};
 use crate::mesh::Mesh;
 use crate::on_grid::{Shown, centers};
 use crate::output::{Field, Restart};
+use crate::ranks::BlockRanks;
 
 /// The present state; the last finished time level; the one before.
 const LEVELS: [&str; 3] = ["conserved", "conserved_last", "conserved_before"];
@@ -53,9 +54,8 @@ impl Shown for StructuredSystem {
         fields
     }
 
-    fn restart(march: &March<Self>) -> Restart {
+    fn row_restart(march: &March<Self>) -> Restart {
         let host = march.synced();
-        let _ = host.tell(Order::Restart);
         let mut restart = march.start_restart();
         for patch in host.all_patches() {
             patch.condition.store(&patch.name, &mut restart);
@@ -70,7 +70,7 @@ impl Shown for StructuredSystem {
                     values.extend(conserved(host.physics.gas, &state));
                 }
             }
-            restart.fields.push(Field::vector(name, N, host.part.gather(N, values).into_owned()));
+            restart.fields.push(Field::vector(name, N, values));
         }
         let shares = host.cfl_shares();
         if !shares.is_empty() {
@@ -80,9 +80,11 @@ impl Shown for StructuredSystem {
         restart
     }
 
-    fn resume(march: &mut March<Self>, restart: &Restart) -> Result<(), FlowError> {
-        march.host.tell(Order::Resume)?;
-        let restart = &march.host.part.scattered(restart)?;
+    fn block_ranks(&self) -> Option<&BlockRanks> {
+        self.part.over.as_ref()
+    }
+
+    fn go_on(march: &mut March<Self>, restart: &Restart) -> Result<(), FlowError> {
         let found = march.host.states_of(restart);
         let found = found.and_then(|states| {
             let turbulence = march.host.turbulence_of(restart, states.len())?;

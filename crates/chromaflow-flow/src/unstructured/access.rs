@@ -1,29 +1,19 @@
-//! The state seen from outside: fields, restarts, memory, facts. Everything is in the mesh's own order of nodes.
+//! The state seen from outside: fields, memory, facts. Everything is in the mesh's own order of nodes.
 
 use super::flow::AT_HAND;
-use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem};
 use crate::bc::ConditionKind;
-use crate::config::Time;
 use crate::coupled::CoupledSystem;
 use crate::dual::Patch;
 use crate::equations::perfect_gas::{N, State};
-use crate::equations::{Equations, PerfectGas};
-use crate::gas::{entropy, mach, primitive, temperature};
-use crate::march::{FlowError, Host, Order, over_ranks};
-use crate::output::{Field, Restart};
+use crate::gas::{entropy, mach, temperature};
+use crate::march::{Host, Order};
+use crate::output::Field;
 use crate::parallel;
 use crate::residual::primitive_of;
 use chromaflow::order::PlanReport;
 use chromaflow::{BlockCsr, BlockPattern, Jacobian, Policy, RowBatches};
 use chromaflow_device::Buffer;
-
-/// The present state; the last finished time level; the one before. Those of other systems have the same endings.
-const CONSERVED: &str = "conserved";
-const LAST_LEVEL: &str = "conserved_last";
-const LEVEL_BEFORE: &str = "conserved_before";
-/// The share of the CFL number that each node takes.
-const CFL_SHARE: &str = "cfl_share";
 
 /// Bytes that a solver holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,72 +116,6 @@ impl FlowSolver {
             }
         }
         sums[1] / (sums[0] + sums[1]).max(f64::MIN_POSITIVE)
-    }
-
-    /// Everything that a run needs to go on.
-    ///
-    /// # Panics
-    /// When a device computes and [`Self::sync`] was not called since.
-    pub fn restart(&self) -> Restart {
-        let _ = self.host.tell(Order::Restart);
-        let host = self.synced();
-        let mut restart = self.start_restart();
-        for (patch, condition) in host.dual.patches.iter().zip(&host.boundaries) {
-            condition.store(&patch.name, &mut restart);
-        }
-        let mut levels = vec![(CONSERVED, &host.q)];
-        if matches!(host.config.time, Time::Unsteady(_)) {
-            levels.extend([(LAST_LEVEL, &host.levels.last), (LEVEL_BEFORE, &host.levels.before)]);
-        }
-        for (name, q) in levels {
-            let values = host.to_file_order(N, q.as_flattened().to_vec());
-            restart.fields.push(Field::vector(name, N, values));
-        }
-        let shares = host.to_file_order(1, host.cfl_shares.clone());
-        restart.fields.push(Field::scalar(CFL_SHARE, shares));
-        host.store_coupled(&mut restart);
-        restart
-    }
-
-    /// Goes on from a restart of the same mesh, in the very state it was written in: a run that was interrupted and one
-    /// that was not are the same. An unsteady run that starts from a steady one takes its state as the first time level.
-    /// Systems beside the flow that the restart does not have, [`Self::unknowns_missing_in`], stay as they are.
-    ///
-    /// # Errors
-    /// [`FlowError::Restart`] when a field is missing, has the wrong length or is not a physical state.
-    pub fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
-        self.host.tell(Order::Resume)?;
-        let scattered = self.host.scattered(restart)?;
-        let restart = scattered.as_ref().unwrap_or(restart);
-        let host = &self.host;
-        let unsteady = matches!(host.config.time, Time::Unsteady(_));
-        let goes_on = unsteady && restart.field(LAST_LEVEL).is_some();
-        let read = || {
-            let mut q = vec![[0.0; N]; host.q.len()];
-            host.read_level(restart, CONSERVED, &mut q)?;
-            let mut levels = TimeLevels::default();
-            if unsteady {
-                levels = TimeLevels { last: q.clone(), before: q.clone() };
-                if goes_on {
-                    host.read_level(restart, LAST_LEVEL, &mut levels.last)?;
-                    host.read_level(restart, LEVEL_BEFORE, &mut levels.before)?;
-                }
-            }
-            Ok((q, levels, host.read_shares(restart)?, host.read_coupled(restart, goes_on)?))
-        };
-        let (q, levels, shares, coupled) = over_ranks::agreed(host.share(), read())?;
-        let host = self.host_to_set();
-        (host.q, host.levels, host.cfl_shares) = (q, levels, shares);
-        for (system, state) in host.coupled.iter_mut().zip(coupled) {
-            system.state = state;
-        }
-        host.last_good.copy_from_slice(&host.q);
-        host.refresh_nodes();
-        for (patch, condition) in host.dual.patches.iter().zip(&mut host.boundaries) {
-            condition.recall(&patch.name, restart);
-        }
-        self.resume_progress(restart, goes_on);
-        Ok(())
     }
 
     /// Bytes held, by purpose.
@@ -312,46 +236,6 @@ impl FlowSystem {
         fields
     }
 
-    /// One field of conserved states, checked, in the solver's order.
-    fn read_level(&self, restart: &Restart, name: &str, out: &mut [State]) -> Result<(), FlowError> {
-        let fault = |problem: String| FlowError::Restart { field: name.to_owned(), problem };
-        let field = restart.field(name).ok_or_else(|| fault("is missing".to_owned()))?;
-        let expected = N * self.restart_nodes();
-        if field.components != N || field.values.len() != expected {
-            return Err(fault(format!("has {} values, {expected} expected", field.values.len())));
-        }
-        for (i, row) in self.rows_of_restart() {
-            let q: State = field.values[N * i..N * (i + 1)].try_into().expect("five components a node");
-            let w = primitive(self.gas, &q);
-            if !PerfectGas::is_admissible(&w) {
-                let node = self.file_number(row);
-                return Err(fault(format!("has no physical state at node {node}: {q:?}")));
-            }
-            out[row] = q;
-        }
-        Ok(())
-    }
-
-    /// The shares of the CFL number; older restarts have none, and all nodes take the whole.
-    fn read_shares(&self, restart: &Restart) -> Result<Vec<f64>, FlowError> {
-        let mut shares = vec![1.0; self.q.len()];
-        let Some(field) = restart.field(CFL_SHARE) else { return Ok(shares) };
-        let fault = |problem: String| FlowError::Restart { field: CFL_SHARE.to_owned(), problem };
-        let expected = self.restart_nodes();
-        if field.components != 1 || field.values.len() != expected {
-            return Err(fault(format!("has {} values, {expected} expected", field.values.len())));
-        }
-        for (i, row) in self.rows_of_restart() {
-            let share = field.values[i];
-            if !(share > 0.0 && share <= 1.0) {
-                let node = self.file_number(row);
-                return Err(fault(format!("is {share} at node {node}: a share is above 0 and at most 1")));
-            }
-            shares[row] = share;
-        }
-        Ok(shares)
-    }
-
     fn memory(&self) -> Memory {
         let (n, linear) = (self.q.len(), self.linear.as_ref().expect(AT_HAND));
         let coupled = self.coupled.iter().map(CoupledSystem::bytes);
@@ -388,18 +272,6 @@ impl FlowSystem {
         let twins = self.kept().map_or(0, |kept| kept.twins.len());
         let all = self.rows() * if self.planar { 2 } else { 1 } + twins;
         self.images.as_ref().map_or(all, |images| images.merged.len())
-    }
-
-    /// Nodes that a restart has where this solver reads it: over ranks it comes by the rank's own rows.
-    pub(super) fn restart_nodes(&self) -> usize {
-        if self.over.is_some() { self.q.len() } else { self.file_nodes() }
-    }
-
-    /// Where each row stands in such a restart, and the row.
-    pub(super) fn rows_of_restart(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let rows = self.plan.permutation.new_of_old().iter();
-        rows.enumerate()
-            .map(|(i, &row)| (if self.over.is_some() { i } else { self.file_node(i) }, row as usize))
     }
 }
 

@@ -206,15 +206,14 @@ impl FlowSystem {
         fields
     }
 
+    /// Puts their unknowns into a restart, by rows.
     pub(super) fn store_coupled(&self, restart: &mut Restart) {
         for CoupledSystem { physics, state, .. } in &self.coupled {
             let levels = [&state.values, &state.levels[0], &state.levels[1]];
             for (ending, values) in ENDINGS.into_iter().zip(levels).filter(|(_, values)| !values.is_empty()) {
                 for (v, name) in physics.unknowns().iter().enumerate() {
                     let name = format!("{name}{ending}");
-                    restart
-                        .fields
-                        .push(Field::scalar(&name, self.to_file_order(1, one_of(values, state.nb, v))));
+                    restart.fields.push(Field::scalar(&name, one_of(values, state.nb, v)));
                 }
             }
         }

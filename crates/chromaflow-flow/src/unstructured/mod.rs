@@ -10,8 +10,9 @@
 //! | `newton.rs` | the linear system of a Newton-Krylov step |
 //! | `coupled.rs` | the systems beside it: which there are, and what they see of it |
 //! | `laws.rs` | nodes on walls with a law of the wall |
-//! | `access.rs`, `shear.rs` | fields, restarts, memory; friction, heat, y+ and vorticity |
-//! | `over_ranks.rs` | a mesh divided among ranks |
+//! | `access.rs`, `shear.rs` | fields, memory; friction, heat, y+ and vorticity |
+//! | `restart.rs` | restarts |
+//! | `over_ranks/` | a mesh divided among ranks; fields in pieces |
 //! | `cuda/` | the same on a GPU |
 
 mod access;
@@ -23,7 +24,7 @@ mod laws;
 mod newton;
 mod over_ranks;
 pub(crate) mod periodic;
-mod pieces;
+mod restart;
 mod setup;
 mod shear;
 mod space;

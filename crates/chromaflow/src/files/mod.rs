@@ -2,11 +2,13 @@
 
 mod compress;
 mod decompress;
+mod ranges;
 #[cfg(test)]
 mod tests;
 
 use compress::Encoder;
 pub use decompress::{DecompressError, decompress};
+pub use ranges::{RangeReader, SharedFile};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -74,6 +76,13 @@ impl FileError {
     }
 }
 
+/// The name of a file until it is complete.
+fn temporary_beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    path.with_file_name(name)
+}
+
 /// A file that appears under its name only when it is complete: written under a temporary name beside it, flushed to
 /// the disk, then renamed by [`AtomicFile::commit`]. Dropped before that, it leaves nothing behind. A name that ends
 /// in `.gz`, `.xz` or `.zst` is compressed on the way.
@@ -105,9 +114,7 @@ impl AtomicFile {
     /// When the folder is missing or not writable.
     pub fn create(path: &Path) -> Result<Self, FileError> {
         let fail = |e| FileError::new("cannot create", path, e);
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.tmp", std::process::id()));
-        let temporary = path.with_file_name(name);
+        let temporary = temporary_beside(path);
         let file = BufWriter::with_capacity(1 << 20, File::create(&temporary).map_err(fail)?);
         let out = Some(Encoder::new(file, Compression::of(path)).map_err(fail)?);
         Ok(Self { out, temporary, path: path.to_owned() })

@@ -74,6 +74,48 @@ fn nothing_is_left_behind() {
     assert!(AtomicFile::create(&nowhere).is_err());
 }
 
+/// A file that several write appears when the one that leads says so, and not at all where that ends before.
+#[test]
+fn shared_files_are_whole_or_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let first = SharedFile::create(&path, 10).unwrap();
+    let mut second = SharedFile::join(&path, first.temporary()).unwrap();
+    second.write_at(8, b"ij").unwrap();
+    drop(first);
+    second.write_at(0, b"too late").unwrap();
+    second.finish().unwrap();
+    drop(second);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert!(SharedFile::join(&path, &folder.path().join("none")).is_err());
+    assert!(SharedFile::create(&folder.path().join("missing/a"), 1).is_err());
+    for name in ["a.gz", "a.xz", "a.zst"] {
+        let error = SharedFile::create(&folder.path().join(name), 1).err().expect("no ranges").to_string();
+        assert!(error.contains("written by one alone"), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Ranges of plain and of packed files, apart, next to one another and beyond the end.
+#[test]
+fn ranges_are_read_of_plain_and_packed_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = sample(100_000);
+    for name in ["a", "a.gz", "a.xz", "a.zst"] {
+        let path = folder.path().join(name);
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(&bytes).unwrap();
+        file.commit().unwrap();
+        let mut file = RangeReader::open(&path).unwrap();
+        let end = bytes.len();
+        for range in [0..0, 0..8, 8..20, 5_000..70_000, 70_000..70_001, end - 3..end + 5] {
+            let found = file.read_at(range.start as u64, range.len() as u64).unwrap();
+            assert_eq!(found, bytes[range.start..range.end.min(end)], "{name} {range:?}");
+        }
+        assert!(file.read_at(2 * end as u64, 4).unwrap().is_empty());
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
     #[test]

@@ -22,10 +22,11 @@ use chromaflow_flow::grid::{Grid, Metrics};
 use chromaflow_flow::incompressible::{Boundary, Config, IncompressibleSystem, Solver};
 use chromaflow_flow::march::FlowError;
 use chromaflow_flow::mesh::Mesh;
-use chromaflow_flow::output::{Field, Restart};
+use chromaflow_flow::output::{Field, Restart, Resumed};
 use chromaflow_flow::unstructured::{RankReport, Ranks};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -66,7 +67,7 @@ pub fn run(
     };
     let mut solver = solver.map_err(|e| refused(source, &e))?;
     if ranks.is_some_and(|ranks| ranks.ranks.rank() > 0) {
-        solver.follow().map_err(|e| CliError::environment(e.to_string()))?;
+        solver.follow().map_err(|e| over_ranks::ended(&e))?;
         return Ok(Done::Success);
     }
     let files = Files::new(args.out.clone().unwrap_or_else(|| case.output.folder_of(source)), &case.output)?;
@@ -218,16 +219,12 @@ impl Flow for InCells<'_> {
         None
     }
 
-    fn restart(&self) -> Restart {
-        self.solver.restart()
+    fn write_restart(&self, path: &Path, more: Restart) -> Result<(), FlowError> {
+        self.solver.write_restart(path, &self.centers, more)
     }
 
-    fn restart_places(&self) -> Cow<'_, Mesh> {
-        Cow::Borrowed(&self.centers)
-    }
-
-    fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
-        self.solver.resume(restart)
+    fn resume(&mut self, path: &Path, how: (bool, &[String])) -> Result<Resumed, FlowError> {
+        self.solver.resume_from(path, &self.centers, how)
     }
 
     fn linear_system(&mut self) -> Option<(BlockCsr, Vec<f64>)> {

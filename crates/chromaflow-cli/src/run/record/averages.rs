@@ -110,6 +110,12 @@ impl Averages {
         }
     }
 
+    /// Names of the fields that a restart keeps for them.
+    pub fn kept(&self) -> Vec<String> {
+        let both = |name: &String| ENDINGS.map(|ending| format!("{name}{ending}"));
+        self.names.iter().flat_map(both).collect()
+    }
+
     /// Goes on from a restart that has the same fields' means; from any other they start anew.
     pub fn recall(&mut self, restart: &Restart) {
         let [samples, step] = FACTS.map(|name| restart.facts.get(name).map_or(0, |value| *value as usize));

@@ -97,6 +97,11 @@ impl Samples {
         Ok(written)
     }
 
+    /// Names of the fields that a restart keeps for them.
+    pub fn kept(&self) -> Vec<String> {
+        self.averages.kept()
+    }
+
     /// Goes on from a restart that was written in a folder during or after a physical step.
     ///
     /// # Errors

@@ -27,7 +27,7 @@ use chromaflow_flow::config as flow;
 use chromaflow_flow::config::{Boundary, Limiter, Nonlinear};
 use chromaflow_flow::march::{FlowError, Place};
 use chromaflow_flow::mesh::{self, KindInfo, Mesh, Range};
-use chromaflow_flow::output::{Field, Restart, VtuOptions};
+use chromaflow_flow::output::{Field, Restart, Resumed, VtuOptions};
 use chromaflow_flow::unstructured::{FlowSystem, RankReport, Ranks};
 use chromaflow_flow::{FlowConfig, FlowSolver};
 use serde_json::{Map, Value, json};
@@ -77,7 +77,7 @@ pub fn run(
         give_back_freed();
         compute_on_gpu(&mut solver, ctx, &prepared.source)?;
         let Some(files) = files else {
-            solver.follow().map_err(|e| CliError::environment(e.to_string()))?;
+            solver.follow().map_err(|e| over_ranks::ended(&e))?;
             return Ok(Done::Success);
         };
         let flow = OnMesh { prepared: &prepared, quality: Value::Null, solver, ctx, program, read };
@@ -228,7 +228,7 @@ impl Flow for OnMesh<'_> {
             }
             (method, around) => format!("{method} around {around}"),
         };
-        let nodes = mesh.planar.map_or(counts.nodes, |planar| planar.nodes_2d);
+        let nodes = if mesh.planar.is_some() { counts.nodes / 2 } else { counts.nodes };
         let cells = counts.cells();
         let path = mesh_path.display();
         let ranks = self.solver.division().filter(|division| division.ranks > 1);
@@ -306,22 +306,12 @@ impl Flow for OnMesh<'_> {
         summary::heights_of("nodes off", self.solver.y_plus(), self.prepared.config.turbulence.as_ref())
     }
 
-    fn restart(&self) -> Restart {
-        self.solver.restart()
+    fn write_restart(&self, path: &Path, more: Restart) -> Result<(), FlowError> {
+        self.solver.write_restart(path, &self.prepared.mesh, more)
     }
 
-    fn restart_places(&self) -> Cow<'_, Mesh> {
-        if self.solver.surface().is_some() {
-            return Cow::Owned(self.solver.places());
-        }
-        Cow::Borrowed(&self.prepared.mesh)
-    }
-
-    fn resume(&mut self, restart: &Restart) -> Result<(), FlowError> {
-        for name in self.solver.unknowns_missing_in(restart).iter().filter(|_| self.ctx.verbose()) {
-            eprintln!("note: the restart has no `{name}`, which starts anew");
-        }
-        self.solver.resume(restart)
+    fn resume(&mut self, path: &Path, how: (bool, &[String])) -> Result<Resumed, FlowError> {
+        self.solver.resume_from(path, &self.prepared.mesh, how)
     }
 
     fn coupled(&self) -> Vec<String> {
@@ -362,7 +352,7 @@ impl Flow for OnMesh<'_> {
             "mesh": {
                 "file": mesh_path,
                 "nodes": counts.nodes,
-                "nodes_2d": mesh.planar.map(|planar| planar.nodes_2d),
+                "nodes_2d": mesh.planar.map(|_| counts.nodes / 2),
                 "tets": counts.elements[0],
                 "pyramids": counts.elements[1],
                 "prisms": counts.elements[2],

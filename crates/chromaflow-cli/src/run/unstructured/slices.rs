@@ -125,7 +125,7 @@ pub fn prepare(
     let mut sliced = sliced.map_err(|e| refused(&source, &FlowError::Sliced(e)))?;
     sliced.scale(case.mesh.scale.0);
     let markers: Vec<_> = sliced.markers().iter().map(|m| (m.name.clone(), known(m))).collect();
-    let config = case.config(&source, &markers, false)?;
+    let config = case.config(&source, &markers, sliced.is_planar())?;
     let counts = sliced.counts();
     ready(&config);
     let solver = FlowSolver::over_slices(sliced, config.clone(), Arc::clone(team), ranks);

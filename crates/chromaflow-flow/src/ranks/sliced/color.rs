@@ -1,6 +1,6 @@
 //! Colors of items that ranks own, rows or elements: those of one rank, on any number of them.
 
-use super::post::Ghosts;
+use crate::ranks::post::Ghosts;
 use chromaflow_comm::{CommError, Communicator, Op};
 
 /// What comes first: many neighbors, then a hash of the number in the whole, then the number.

@@ -6,8 +6,8 @@
 //!
 //! **Source**: Skilling (2004), "Programming the Hilbert curve"; partitions along curves: Warren and Salmon (1993).
 
-use super::post::{gather_all, swap};
 use crate::parallel;
+use crate::ranks::post::{gather_all, swap};
 use bytemuck::{Pod, Zeroable};
 use chromaflow_comm::{CommError, Communicator, Op};
 use chromaflow_device::Team;

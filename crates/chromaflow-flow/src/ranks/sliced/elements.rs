@@ -1,9 +1,9 @@
 //! Elements and boundary faces on their way from whoever read them to the ranks that need them: two layers around the nodes that a rank
 //! owns.
 
-use super::post::{Table, ask, distinct, swap};
 use super::sides::Sides;
 use crate::mesh::{Kind, Slice, SliceFace, reader_of};
+use crate::ranks::post::{Table, ask, distinct, swap};
 use chromaflow_comm::{CommError, Communicator};
 
 /// A boundary face: its nodes (the last `u32::MAX` for a triangle), its marker, its number in the marker's list of triangles or

@@ -11,14 +11,12 @@
 //! | `elements.rs` | elements on their way to ranks |
 //! | `color.rs` | colors found by all ranks |
 //! | `part.rs` | the part made of what came |
-//! | `post.rs` | lists that pass between ranks |
 //! | `sides.rs` | periodic sides |
 
 mod color;
 mod curve;
 mod elements;
 mod part;
-mod post;
 mod sides;
 #[cfg(test)]
 mod tests;
@@ -27,11 +25,12 @@ pub use curve::spread;
 pub use part::Kept;
 pub use sides::Twin;
 
+use super::post::{distinct, gather_all, swap};
 use super::{Part, own_host};
 use crate::laps::Laps;
 use crate::mesh::periodic::PeriodicError;
 use crate::mesh::{
-    Counts, Defect, Kind, Marker, MeshError, Place, ReadOptions, Report, Slice, Slices, Survey,
+    Counts, Defect, Kind, Marker, MeshError, Place, Planar, ReadOptions, Report, Slice, Slices, Survey,
     check_markers, range_of, reader_of,
 };
 use crate::numbering::Numbering;
@@ -39,7 +38,6 @@ use chromaflow_comm::{CommError, Communicator};
 use chromaflow_device::Team;
 use curve::Node;
 use elements::{Directory, Pack, second_layer, to_owners};
-use post::{distinct, gather_all, swap};
 use sides::Sides;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -126,11 +124,16 @@ impl Sliced {
             [marker, *next - 1]
         };
         let in_markers = slice.faces.iter().map(&mut place).collect();
-        let sliced =
-            Self { markers: slices.markers(&patches), slices, slice, in_markers, sides: Sides::default() };
+        let mut markers = slices.markers(&patches);
+        let mut empty: Vec<bool> = all.values().map(|faces| *faces == [0; 2]).collect();
+        let sides = Sides::of(slices.planar());
+        if sides.planar.is_some() {
+            markers.extend(Planar::markers());
+            empty.extend([false; 2]);
+        }
+        let sliced = Self { slices, slice, markers, in_markers, sides };
         let names = sliced.markers.iter().map(|marker| &*marker.name);
         // One rank tells what all see.
-        let empty = all.values().map(|faces| *faces == [0; 2]);
         let report = if ranks.rank() == 0 { check_markers(names.zip(empty)) } else { Report::default() };
         sliced.judged(ranks, report)?;
         Ok(sliced)
@@ -139,11 +142,22 @@ impl Sliced {
     /// Multiplies all coordinates.
     pub fn scale(&mut self, by: f64) {
         self.slice.nodes.iter_mut().flatten().for_each(|x| *x *= by);
+        self.sides.planar.iter_mut().for_each(|planar| planar.depth *= by);
     }
 
     /// How much the whole mesh has of everything.
     pub fn counts(&self) -> Counts {
         self.slices.counts()
+    }
+
+    /// Whether it is a planar mesh.
+    pub fn is_planar(&self) -> bool {
+        self.sides.planar.is_some()
+    }
+
+    /// Nodes that its file has.
+    fn nodes(&self) -> usize {
+        self.sides.planar.map_or(self.counts().nodes, |planar| planar.nodes_2d)
     }
 
     /// Its markers, without their faces.
@@ -188,7 +202,7 @@ impl Sliced {
             let [a, b, c, d] = face.nodes;
             [a, b, c, d, *marker, *number, face.number]
         });
-        let (count, first, sides) = (self.counts().nodes, self.slice.first_node, &self.sides);
+        let (count, first, sides) = (self.nodes(), self.slice.first_node, &self.sides);
         let directory = Directory { ranks, count, first, owner, sides };
         let numbers: Vec<u32> = owned.iter().map(|node| node.number).collect();
         held.at("elements sent", 2 * read.bytes());
@@ -207,23 +221,26 @@ impl Sliced {
 
     /// The nodes that this rank has read, with the cost of their rows: their neighbors and two. As many elements as meet at a node, so many faces
     /// does the polyhedron around it have that its neighbors are the corners of: by Euler's formula these are 2 + sum (k / 2 - 1), where k is the
-    /// number of edges of an element there, and on the boundary 1 + sum (k / 2 - 1) + b / 2 with b faces of the boundary.
+    /// number of edges of an element there, and on the boundary 1 + sum (k / 2 - 1) + b / 2 with b faces of the boundary. In a plane they are as many as
+    /// elements, on its boundary one more, where two faces meet.
     fn weighted(&self, ranks: &dyn Communicator) -> Result<Vec<Node>, SlicedError> {
         let elements = Kind::ALL.into_iter().zip(&self.slice.elements).flat_map(|(kind, list)| {
             // Four edges meet at the apex of a pyramid: half as many again.
             let apexes = list.chunks_exact(kind.nodes()).filter(move |_| kind == Kind::Pyramid).map(|e| e[4]);
             list.iter().copied().chain(apexes)
         });
-        let elements = elements.map(|node| self.sides.lowest(node));
+        let front = |node: &u32| self.sides.is_in_front(*node);
+        let elements = elements.filter(front).map(|node| self.sides.lowest(node));
         // Faces of joined sides lie within the mesh.
         let faces = self.slice.faces.iter().zip(&self.in_markers).filter(|(_, of)| !self.sides.has(of[0]));
         let of_faces = faces.flat_map(|(face, _)| face.nodes).filter(|&n| n != u32::MAX);
-        let of_faces = of_faces.map(|node| self.sides.lowest(node));
+        let of_faces = of_faces.filter(front).map(|node| self.sides.lowest(node));
         let counts = [self.counted(ranks, elements)?, self.counted(ranks, of_faces)?];
         let first = self.slice.first_node;
         let node = |(i, at): (usize, &[f64; 3])| {
             let [elements, faces] = [counts[0][i], counts[1][i]];
-            let twice = elements + faces + if faces > 0 { 2 } else { 4 };
+            let in_space = || elements + faces + if faces > 0 { 2 } else { 4 };
+            let twice = if self.is_planar() { 2 * elements + faces } else { in_space() };
             Node { at: *at, number: (first + i) as u32, weight: twice / 2 + 2 }
         };
         let mut report = Report::default();
@@ -242,7 +259,7 @@ impl Sliced {
         ranks: &dyn Communicator,
         named: impl Iterator<Item = u32>,
     ) -> Result<Vec<u32>, CommError> {
-        let (all, size) = (self.counts().nodes, ranks.size());
+        let (all, size) = (self.nodes(), ranks.size());
         let range = range_of(all, size, ranks.rank());
         let (mut counts, mut others) = (vec![0; range.len()], Vec::new());
         named.for_each(|node| {

@@ -3,14 +3,14 @@
 use super::color::{Items, Priority};
 use super::curve::{Node, before};
 use super::elements::{Directory, Face, Pack, corners};
-use super::post::{Ghosts, Table, distinct, gather_all};
 use super::sides::{InFile, Twin};
 use super::{Held, Sliced, SlicedError};
 use crate::laps::Laps;
 use crate::mesh::pairs::Pairs;
-use crate::mesh::{Kind, Marker, Mesh, Names, mend};
+use crate::mesh::{Kind, Marker, Mesh, Names, Planar, mend};
 use crate::numbering::Numbering;
 use crate::ranks::bits::Bits;
+use crate::ranks::post::{Ghosts, Table, distinct, gather_all};
 use crate::ranks::{Part, Quality};
 use chromaflow::order::{Adjacency, ColoringMethod, Plan, PlanReport, Spread, priority_of};
 use chromaflow_comm::{CommError, Communicator, Op};
@@ -25,9 +25,9 @@ pub struct Kept {
     pub owner: Vec<u32>,
     /// Row here of each node of it.
     pub rows: Vec<u32>,
-    /// The boundary of the whole mesh, nodes in the order of their rows.
+    /// The boundary of the whole mesh, nodes in the order of their rows; of a planar one without its planes.
     pub surface: Mesh,
-    /// Those rows.
+    /// Those rows, of a planar mesh of the first plane's nodes.
     pub surface_rows: Vec<u32>,
     /// Nodes of the file that have no row of their own.
     pub twins: Vec<Twin>,
@@ -104,7 +104,8 @@ impl Found<'_> {
         }
         laps.end("check");
         let edges = Pairs::edges_with(&mesh, team.size());
-        let graph = Adjacency::with_team(&edges.graph_with(team.size()).0, team)
+        let n = nodes.numbers.len();
+        let graph = Adjacency::with_team(&edges.below(n).graph_with(team.size()).0, team)
             .expect("edges make a square pattern");
         let rows = self.rows(&nodes, &graph, numbering, team)?;
         let element_colors =
@@ -116,12 +117,14 @@ impl Found<'_> {
         let (file_surface, surface_rows) = self.surface(of_file, &faces, &owns, row_of)?;
         let surface = sides.boundary(&file_surface, &surface_rows);
         // From the order of the file to that of rows.
-        let mut order: Vec<u32> = (0..nodes.numbers.len() as u32).collect();
+        let mut order: Vec<u32> = (0..n as u32).collect();
         order.sort_unstable_by_key(|&at| rows.global[at as usize]);
         let mut new = vec![0; order.len()];
         (0..).zip(&order).for_each(|(row, &at)| new[at as usize] = row);
-        mesh.nodes = order.iter().map(|&at| mesh.nodes[at as usize]).collect();
-        mesh.renumber(|i| new[i as usize]);
+        let planes = 0..=usize::from(mesh.planar.is_some());
+        let place = |plane: usize| order.iter().map(move |&at| at as usize + plane * n);
+        mesh.nodes = planes.flat_map(place).map(|at| mesh.nodes[at]).collect();
+        mesh.renumber(|i| new[i as usize % n] + i / n as u32 * n as u32);
         let by_row = |of: &[u32]| -> Vec<u32> { order.iter().map(|&at| of[at as usize]).collect() };
         let [global, file, owner] = [&rows.global, &nodes.numbers, &nodes.owner].map(|of| by_row(of));
         let complete = file.iter().map(|number| u8::from(self.near.binary_search(number).is_ok())).collect();
@@ -130,13 +133,13 @@ impl Found<'_> {
         let kept_owner = if apart.is_some() {
             in_file.node.iter().map(|&at| nodes.owner[at as usize]).collect()
         } else {
-            owner.clone()
+            owner.iter().copied().cycle().take(mesh.nodes.len()).collect()
         };
         let kept = Kept {
             rows: if apart.is_some() {
                 in_file.node.iter().map(|&at| new[at as usize]).collect()
             } else {
-                (0..owner.len() as u32).collect()
+                (0..mesh.nodes.len() as u32).map(|at| at % n as u32).collect()
             },
             mesh: apart.unwrap_or_else(|| mesh.clone()),
             owner: kept_owner,
@@ -182,7 +185,16 @@ impl Found<'_> {
             faces[marker][corners(face).len() - 3].push([face[5], face[6]]);
         }
         let nodes = in_file.places.clone();
-        let mesh = Mesh { nodes, tets, pyramids, prisms, hexes, markers, ..Mesh::default() };
+        let nodes_2d = nodes.len() / 2;
+        let planar = self.sliced.sides.planar.map(|planar| Planar { nodes_2d, ..planar });
+        let mut mesh = Mesh { nodes, tets, pyramids, prisms, hexes, markers, planar, ..Mesh::default() };
+        if planar.is_some() {
+            mesh.fill_planes();
+            let [.., front, back] = &mut faces[..] else { unreachable!("two planes") };
+            // In the planes' lists they have the numbers of their elements; in the file they are no faces.
+            let of = |numbers: &[u32]| numbers.iter().map(|&number| [number, u32::MAX]).collect::<Vec<_>>();
+            (*front, *back) = ([of(&c), of(&d)], [of(&c), of(&d)]);
+        }
         Local { mesh, numbers: [a, b, c, d], faces }
     }
 
@@ -373,7 +385,9 @@ impl Found<'_> {
         row_of: impl Fn(u32) -> u32,
     ) -> Result<(Mesh, Vec<u32>), CommError> {
         let (mut told, mut seen): (Vec<Face>, _) = (Vec::new(), Bits::new(mesh.nodes.len()));
-        for (m, marker) in mesh.markers.iter().enumerate() {
+        let planar = self.sliced.sides.planar;
+        let counts = |marker: &Marker| planar.is_none() || !marker.is_plane();
+        for (m, marker) in mesh.markers.iter().enumerate().filter(|(_, marker)| counts(marker)) {
             let triangles = marker.triangles.iter().map(|&[a, b, c]| [a, b, c, u32::MAX]);
             let lists = [
                 triangles.zip(&faces[m][0]).collect::<Vec<_>>(),
@@ -390,7 +404,9 @@ impl Found<'_> {
             }
         }
         let mut nodes: Vec<([u32; 2], [f64; 3])> = Vec::new();
-        let own: Vec<u32> = seen.list().into_iter().filter(|&i| owns[i as usize]).collect();
+        let front = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
+        let own: Vec<u32> =
+            seen.list().into_iter().filter(|&i| owns[i as usize] && (i as usize) < front).collect();
         let rows: Vec<[u32; 2]> = own.iter().map(|&i| [row_of(i), in_file.numbers[i as usize]]).collect();
         let places: Vec<[f64; 3]> = own.iter().map(|&i| mesh.nodes[i as usize]).collect();
         for (rows, places) in gather_all(self.ranks, &rows)?.into_iter().zip(gather_all(self.ranks, &places)?)
@@ -402,8 +418,19 @@ impl Found<'_> {
         let table = Table::of(&rows.iter().map(|row| row[1]).collect::<Vec<_>>());
         let mut faces = gather_all(self.ranks, &told)?.concat();
         faces.sort_unstable_by_key(super::elements::place_of);
-        let mut surface = Mesh { nodes: places, markers: self.sliced.markers.clone(), ..Mesh::default() };
-        let at = |number: &u32| table.get(*number).expect("a node of the boundary");
+        let markers = self.sliced.markers.iter().filter(|marker| counts(marker)).cloned().collect();
+        let mut surface = Mesh { nodes: places, markers, ..Mesh::default() };
+        let count = surface.nodes.len() as u32;
+        if let Some(Planar { depth, .. }) = planar {
+            surface.planar = Some(Planar { nodes_2d: count as usize, depth });
+            let back: Vec<_> = surface.nodes.iter().map(|&[x, y, _]| [x, y, depth]).collect();
+            surface.nodes.extend(back);
+        }
+        let at = |&number: &u32| {
+            let behind = u32::from(!self.sliced.sides.is_in_front(number));
+            let number = planar.map_or(number, |planar| number % planar.nodes_2d as u32);
+            table.get(number).expect("a node of the boundary") + behind * count
+        };
         for face in &faces {
             push(&mut surface.markers[face[4] as usize], corners(face).iter().map(at));
         }

@@ -5,10 +5,10 @@
 //! owns a node, and which row it is, is asked of the lowest node that it is one with.
 
 use super::elements::{Face, corners, place_of};
-use super::post::{Table, distinct, gather_all};
 use super::{Sliced, SlicedError};
 use crate::mesh::periodic::{Pair, PeriodicError, Periods, are_fine_enough, merge, pair_by_code};
-use crate::mesh::{Mesh, range_of};
+use crate::mesh::{Mesh, Planar, range_of};
+use crate::ranks::post::{Table, distinct, gather_all};
 use chromaflow_comm::Communicator;
 
 /// Sides that were joined; none by default.
@@ -23,12 +23,19 @@ pub struct Sides {
     lowest: Vec<u32>,
     /// What nodes stand at.
     table: Option<Table>,
+    /// Of a planar mesh, whose back plane's nodes have the rows of those before them.
+    pub planar: Option<Planar>,
 }
 
 /// A node of the file that is one with a lower one, that one, and where it is itself.
 pub type Twin = (u32, u32, [f64; 3]);
 
 impl Sides {
+    /// None yet, of a planar mesh or another.
+    pub fn of(planar: Option<Planar>) -> Self {
+        Self { planar, ..Self::default() }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -37,8 +44,14 @@ impl Sides {
         self.table.as_ref()?.get(node).map(|at| at as usize)
     }
 
+    /// Whether a node lies in the first plane of a planar mesh, or anywhere in another one.
+    pub fn is_in_front(&self, node: u32) -> bool {
+        self.planar.is_none_or(|planar| (node as usize) < planar.nodes_2d)
+    }
+
     /// The node whose row a node's is.
     pub fn lowest(&self, node: u32) -> u32 {
+        let node = self.planar.map_or(node, |planar| node % planar.nodes_2d as u32);
         self.at(node).map_or(node, |at| self.lowest[at])
     }
 
@@ -72,6 +85,12 @@ impl Sliced {
         is_side: impl Fn(&str) -> bool,
         pairs: impl FnOnce(&Mesh) -> Result<Vec<Pair>, PeriodicError>,
     ) -> Result<(), SlicedError> {
+        if self.sides.planar.is_some() {
+            return Err(SlicedError::Whole {
+                what: "a periodic side of a planar mesh".to_owned(),
+                remedy: "give the mesh in space",
+            });
+        }
         let mut own: Vec<Face> = Vec::new();
         for (face, &[marker, number]) in self.slice.faces.iter().zip(&self.in_markers) {
             if is_side(&self.markers[marker as usize].name) {
@@ -109,6 +128,7 @@ impl Sliced {
             nodes,
             places,
             table: Some(table),
+            planar: None,
         };
         Ok(())
     }
@@ -152,8 +172,14 @@ impl InFile {
         (rows, places): (&[u32], &[[f64; 3]]),
     ) -> Self {
         if sides.is_empty() {
-            let node = (0..rows.len() as u32).collect();
-            return Self { numbers: rows.to_vec(), places: places.to_vec(), node };
+            let node: Vec<u32> = (0..rows.len() as u32).collect();
+            let mut found = Self { numbers: rows.to_vec(), places: places.to_vec(), node };
+            if let Some(Planar { nodes_2d, depth }) = sides.planar {
+                found.numbers.extend(rows.iter().map(|number| number + nodes_2d as u32));
+                found.places.extend(places.iter().map(|&[x, y, _]| [x, y, depth]));
+                found.node.extend_from_within(..);
+            }
+            return found;
         }
         let numbers = distinct(named);
         let of = |&number: &u32| {

@@ -7,6 +7,7 @@ use crate::mesh::generate::{Cells, box_mesh};
 use crate::mesh::pairs::Pairs;
 use crate::mesh::{Mesh, ReadOptions, read, write};
 use crate::numbering::Numbering;
+use crate::ranks::tests::cylinder;
 use crate::testmesh::mixed_cube;
 use chromaflow::order::{ColoringMethod, PlanOptions, Rcm};
 use chromaflow_comm::{Communicator, RunError, Threads, run};
@@ -56,7 +57,8 @@ type Order = (Vec<u32>, Vec<u32>, Vec<u32>);
 
 /// Holds a division against the mesh of the file.
 fn check(parts: &[(Part, Kept)], whole: &Mesh, volumes: &[f64]) -> Order {
-    let n = whole.nodes.len();
+    let n = whole.planar.map_or(whole.nodes.len(), |planar| planar.nodes_2d);
+    let of_row = |i: u32| i % n as u32;
     let (mut row, mut owner) = (vec![u32::MAX; n], vec![u32::MAX; n]);
     for (rank, (part, _)) in (0..).zip(parts) {
         assert!(part.global.is_sorted() && part.global.len() == part.file.len());
@@ -68,7 +70,8 @@ fn check(parts: &[(Part, Kept)], whole: &Mesh, volumes: &[f64]) -> Order {
     }
     let all: BTreeSet<u32> = row.iter().copied().collect();
     assert!(all.into_iter().eq(0..n as u32), "each row once");
-    let edges = Pairs::edges(whole);
+    let all_edges = Pairs::edges(whole);
+    let edges = all_edges.below(n);
     let degrees = crate::ranks::degrees(&edges, n);
     let mut colors = vec![u32::MAX; n];
     let expected = lists(whole, |i| i);
@@ -88,17 +91,18 @@ fn check(parts: &[(Part, Kept)], whole: &Mesh, volumes: &[f64]) -> Order {
             assert!(colors[node] == color || colors[node] == u32::MAX);
             colors[node] = color;
         }
-        let own = |i: &u32| owner[*i as usize] == rank;
-        let near: BTreeSet<u32> =
-            expected[..4].iter().flatten().filter(|e| e.iter().any(own)).flatten().copied().collect();
+        let own = |i: &u32| owner[of_row(*i) as usize] == rank;
+        let around = expected[..4].iter().flatten().filter(|e| e.iter().any(own)).flatten();
+        let near: BTreeSet<u32> = around.map(|&i| of_row(i)).collect();
         let complete = part.file.iter().zip(&part.complete).filter(|(_, c)| **c == 1).map(|(&i, _)| i);
         assert_eq!(complete.collect::<BTreeSet<_>>(), near);
         // In the order of the file, and turned as there.
-        let found = lists(&part.mesh, |i| part.file[i as usize]);
+        let here = part.file.len();
+        let found = lists(&part.mesh, |i| part.file[i as usize % here] + (i as usize / here * n) as u32);
         let mut first = 0;
         let mut next = part.element_colors.iter();
         for (kind, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            let here = |e: &&Vec<u32>| e.iter().any(|i| near.contains(i));
+            let here = |e: &&Vec<u32>| e.iter().any(|i| near.contains(&of_row(*i)));
             assert!(found.iter().eq(expected.iter().filter(here)), "rank {rank}: list {kind}");
             for (e, _) in expected.iter().enumerate().filter(|(_, e)| kind < 4 && here(e)) {
                 let (known, color) = (&mut element_colors[first + e], *next.next().unwrap());
@@ -109,7 +113,9 @@ fn check(parts: &[(Part, Kept)], whole: &Mesh, volumes: &[f64]) -> Order {
         }
         let on_surface =
             |i: u32| whole.nodes.iter().position(|x| *x == kept.surface.nodes[i as usize]).unwrap() as u32;
-        assert!(lists(&kept.surface, on_surface)[4..] == expected[4..]);
+        // Of a planar mesh without its planes.
+        let end = expected.len() - if whole.planar.is_some() { 4 } else { 0 };
+        assert!(lists(&kept.surface, on_surface)[4..] == expected[4..end]);
         let rows = kept.surface_rows.iter().enumerate();
         assert!(rows.into_iter().all(|(at, &r)| row[on_surface(at as u32) as usize] == r));
         assert!(part.surface == kept.surface && part.mesh == kept.mesh);
@@ -135,7 +141,7 @@ fn check(parts: &[(Part, Kept)], whole: &Mesh, volumes: &[f64]) -> Order {
     let mut seen = BTreeSet::new();
     for (e, &color) in element_colors.iter().enumerate() {
         let (kind, _, nodes) = whole.element(e);
-        let ends = kind.edges().iter().map(|&[p, q]| edges.find(nodes[p], nodes[q]));
+        let ends = kind.edges().iter().map(|&[p, q]| all_edges.find(nodes[p], nodes[q]));
         assert!(ends.into_iter().all(|edge| seen.insert((kind, color, edge))));
     }
     (row, colors, element_colors)
@@ -154,6 +160,8 @@ fn parts_of_slices_are_the_mesh_on_any_number_of_ranks() {
         (mixed_cube(5, 0.2), "mixed.su2"),
         (mixed_cube(5, 0.2), "mixed.meshb"),
         (needle, "needle.su2"),
+        (cylinder(true), "triangles.su2"),
+        (cylinder(false), "quads.su2"),
     ] {
         let (_dir, path, whole) = stored(&mesh, name);
         let volumes = Dual::of_edges(&whole, &Pairs::edges(&whole), &Team::new(1)).volumes.clone();

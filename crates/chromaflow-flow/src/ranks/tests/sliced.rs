@@ -1,8 +1,8 @@
 //! Flows on meshes that no rank has whole.
 
 use super::pieces::{Seen, by_place, cells_of, read};
-use super::{Case, Outcome, PATIENCE, SIZES, alone, apart, bump, config, cube, lined_case, march, marched};
-use super::{newton_case, over, plain_cases};
+use super::{Case, Outcome, PATIENCE, SIZES, alone, apart, bump, config, cube, cylinder, lined_case, march};
+use super::{marched, newton_case, over, plain_cases};
 use crate::FlowSolver;
 use crate::config::{
     Boundary, Equations, NewtonKrylov, Nonlinear, Steady, Time, TurbulenceConfig, TurbulenceModel,
@@ -27,7 +27,8 @@ pub(super) struct Stored {
 }
 
 pub(super) fn stored(case: Case) -> Stored {
-    stored_as(case, "mesh.lb8.ugrid")
+    let name = if case.mesh.planar.is_some() { "mesh.su2" } else { "mesh.lb8.ugrid" };
+    stored_as(case, name)
 }
 
 fn stored_as(case: Case, name: &str) -> Stored {
@@ -90,6 +91,18 @@ fn layered() -> Case {
     case
 }
 
+/// Flow in a plane, inviscid on triangles or turbulent on quadrilaterals.
+fn planar(triangles: bool) -> Case {
+    let wall = if triangles { Boundary::SlipWall } else { Boundary::NoSlipAdiabatic };
+    let mut config = config(&[("cylinder", wall), ("farfield", Boundary::Farfield)]);
+    if !triangles {
+        (config.equations, config.freestream.reynolds) = (Equations::Laminar, 1e4);
+        config.turbulence =
+            Some(TurbulenceConfig { model: TurbulenceModel::SaNeg, ..TurbulenceConfig::default() });
+    }
+    Case { mesh: cylinder(triangles), config, bump: true, iterations: 5 }
+}
+
 /// At a state that is none of rest, on elements of all types.
 #[test]
 fn residuals_by_slices_are_those_of_the_whole_mesh() {
@@ -98,6 +111,8 @@ fn residuals_by_slices_are_those_of_the_whole_mesh() {
         ("laminar", viscous(false)),
         ("turbulent", viscous(true)),
         ("layers", layered()),
+        ("planar", planar(true)),
+        ("planar, turbulent", planar(false)),
     ] {
         check_residuals(what, case, &SIZES, bump);
     }
@@ -132,6 +147,8 @@ fn marches_by_slices_are_the_same_on_any_number_of_ranks() {
         ("Newton-Krylov", newton_case()),
         ("laminar", viscous(false)),
         ("layers", layered()),
+        ("planar", planar(true)),
+        ("planar, turbulent", planar(false)),
     ] {
         let stored = stored(case);
         let exact = stored.over(1, true, None);
@@ -188,28 +205,18 @@ fn marches_by_slices_end_at_the_flow_of_the_whole_mesh() {
 fn restarts_do_not_know_of_slices() {
     let stored = stored(viscous(true));
     let half = stored.over(3, false, None);
-    let mesh = &stored.case.mesh;
-    let (whole, places) = (over(2, &stored.case, false, Some(&half.restart)), mesh.nodes.clone());
+    let whole = over(2, &stored.case, false, Some(&half.restart));
     let again = stored.over(5, false, Some(&half.restart));
     assert!(apart(&whole.residuals[0], &again.residuals[0]) < 1e-11);
     let back = stored.over(2, false, Some(&whole.restart));
     let on = over(1, &stored.case, false, Some(&whole.restart));
     assert!(apart(&back.residuals[0], &on.residuals[0]) < 1e-11);
-    let found = stored.each(3, false, |rank, solver| {
-        let mut solver = solver.map_err(|e| e.to_string())?;
-        if rank > 0 {
-            return solver.follow().map(|()| Vec::new()).map_err(|e| e.to_string());
-        }
-        let places = solver.places().nodes;
-        solver.dismiss();
-        Ok(places)
-    });
-    assert!(found[0] == places);
 }
 
 /// Cells, copies and values of pieces are those of the whole; fields that rank 0 has are on the boundary.
 #[test]
 fn pieces_of_slices_have_the_cells_and_values_of_the_whole() {
+    check_pieces(&stored(Case { iterations: 0, ..planar(true) }));
     let mut config = config(&[]);
     let mesh: Mesh = mixed_cube(4, 0.2);
     for marker in &mesh.markers {
@@ -220,6 +227,8 @@ fn pieces_of_slices_have_the_cells_and_values_of_the_whole() {
 
 pub(super) fn check_pieces(stored: &Stored) {
     let mesh = &stored.case.mesh;
+    // In a plane two components of vorticity are nothing but the rounding of sums, which have the order of rows.
+    let is_seen = |name: &str| mesh.planar.is_none() || !["vorticity", "q_criterion"].contains(&name);
     let fields = alone(&stored.case).fields;
     let fields: Vec<_> = fields
         .into_iter()
@@ -227,6 +236,7 @@ pub(super) fn check_pieces(stored: &Stored) {
             let components = values.len() / mesh.nodes.len();
             crate::output::Field { name, components, values }
         })
+        .filter(|field| is_seen(&field.name))
         .collect();
     for size in [1, 2, 3, 5] {
         let dir = tempfile::tempdir().unwrap();
@@ -246,15 +256,13 @@ pub(super) fn check_pieces(stored: &Stored) {
             Ok(Some((written, surface, outcome.fields)))
         });
         let (written, surface, on_surface) = found.swap_remove(0).unwrap();
+        let count = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
         let (places, mut seen) = (by_place(&mesh.nodes), Seen::default());
         written[1..].iter().for_each(|file| read(file, &places, &fields, &mut seen));
         assert!(seen.0.values().all(|&times| times == 1), "{size} ranks: a cell in two pieces");
         assert!(seen.0.into_keys().eq(cells_of(mesh)), "{size} ranks: cells");
-        assert!(
-            seen.1.values().all(|&own| own == 1) && seen.1.len() == mesh.nodes.len(),
-            "{size} ranks: copies"
-        );
-        for ((name, values), whole) in on_surface.iter().zip(&fields) {
+        assert!(seen.1.values().all(|&own| own == 1) && seen.1.len() == count, "{size} ranks: copies");
+        for ((name, values), whole) in on_surface.iter().filter(|(name, _)| is_seen(name)).zip(&fields) {
             let c = whole.components;
             assert_eq!((name, values.len()), (&whole.name, c * surface.len()));
             for (x, values) in surface.iter().zip(values.chunks_exact(c)) {

@@ -132,13 +132,13 @@ impl Shown for LaxWendroffSystem {
         crate::structured::output::fields(host.gas, host.free[4], host.config.freestream.mach, &points)
     }
 
-    fn restart(march: &March<Self>) -> Restart {
+    fn row_restart(march: &March<Self>) -> Restart {
         let mut restart = march.start_restart();
         restart.fields.push(Field::vector("conserved", N, march.state().into_flattened()));
         restart
     }
 
-    fn resume(march: &mut March<Self>, restart: &Restart) -> Result<(), FlowError> {
+    fn go_on(march: &mut March<Self>, restart: &Restart) -> Result<(), FlowError> {
         let fault = |problem: String| FlowError::Restart { field: "conserved".to_owned(), problem };
         let field = restart.field("conserved").ok_or_else(|| fault("is missing".to_owned()))?;
         let host = &march.host;

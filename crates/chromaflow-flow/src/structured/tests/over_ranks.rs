@@ -34,12 +34,23 @@ struct Found {
 }
 
 fn march(solver: &mut StructuredSolver, case: &Case, from: Option<&Restart>) -> Found {
+    let (dir, places) = (tempfile::tempdir().unwrap(), solver.restart_places());
+    let path = dir.path().join("r.safetensors");
     if let Some(restart) = from {
-        solver.resume(restart).unwrap();
+        restart.write(&path, &places).unwrap();
+        let resumed = solver.resume_from(&path, &places, (false, &[])).unwrap();
+        assert!(resumed.missing.is_empty() && resumed.restart.facts == restart.facts);
     }
     let step = |_| StepReport { times: Times::default(), ..solver.step() };
     let steps = (0..case.steps).map(step).collect();
     let (restart, fields, y_plus) = (solver.restart(), solver.fields(), solver.y_plus());
+    let mean =
+        Restart { fields: vec![Field::scalar("mean", vec![0.5; places.nodes.len()])], ..Restart::default() };
+    solver.write_restart(&path, &places, mean.clone()).unwrap();
+    let (by_ranges, mut whole) = (std::fs::read(&path).unwrap(), restart.clone());
+    whole.extend(mean);
+    whole.write(&path, &places).unwrap();
+    assert!(std::fs::read(&path).unwrap() == by_ranges, "a restart file by ranges");
     let entropy = solver.entropy_error();
     let residuals = solver.residuals();
     let rates = solver.of_all_cells(5, &residuals.rates);

@@ -192,11 +192,12 @@ impl StructuredSystem {
         self.blocks.iter().flat_map(of).collect()
     }
 
+    /// Puts the model's unknowns into a restart, of this rank's cells.
     pub(in crate::structured) fn store_turbulence(&self, restart: &mut Restart) {
         let levels = if self.config.unsteady().is_some() { ENDINGS.len() } else { 1 };
         for (v, name) in self.coupled_unknowns().iter().enumerate() {
             for (n, ending) in ENDINGS[..levels].iter().enumerate() {
-                let values = self.part.gather(1, self.turbulence_of_cells(v, n.checked_sub(1))).into_owned();
+                let values = self.turbulence_of_cells(v, n.checked_sub(1));
                 restart.fields.push(Field::scalar(&format!("{name}{ending}"), values));
             }
         }

@@ -16,14 +16,15 @@ use super::patches::marker_names;
 use super::{Format, gmf, ugrid};
 use crate::check::Checker;
 use crate::par::{each_part, threads};
-use crate::raw::{Flipped, orient_elements, orient_faces, turn_over};
-use crate::{Defect, Finding, Kind, Marker, Mesh, MeshError, Place, ReadOptions, Report, Subject};
+use crate::raw::{Flipped, check_depth, orient_elements, orient_faces, turn_over};
+use crate::{Defect, Finding, Kind, Marker, Mesh, MeshError, Place, Planar, ReadOptions, Report, Subject};
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How many nodes, triangles and quadrilaterals of the boundary, and elements of each type a mesh has.
+/// How many nodes, triangles and quadrilaterals of the boundary, and elements of each type a mesh has; a planar one as the layer that is made
+/// of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Nodes.
@@ -67,13 +68,13 @@ pub struct SliceFace {
 pub struct Slice {
     /// Number of the first node.
     pub first_node: usize,
-    /// Coordinates of the nodes.
+    /// Coordinates of the nodes; of a planar mesh those of its first plane.
     pub nodes: Vec<[f64; 3]>,
     /// Numbers of the first element of each type, within the type.
     pub first: [usize; 4],
     /// Nodes of the elements of each type, one element after another.
     pub elements: [Vec<u32>; 4],
-    /// Boundary faces.
+    /// Boundary faces; of a planar mesh those between its planes.
     pub faces: Vec<SliceFace>,
 }
 
@@ -109,6 +110,10 @@ pub(super) trait Source: fmt::Debug + Send + Sync {
     fn face(&self, number: usize) -> Option<Place>;
     /// Where an element stands, by its number within its type.
     fn element(&self, kind: Kind, number: usize) -> Option<Place>;
+    /// Whether it is of a plane: its elements are given as those of one layer, without the nodes of the back plane.
+    fn is_planar(&self) -> bool {
+        false
+    }
     /// Names of the patches by number, where the file has them.
     fn names(&self) -> &[String] {
         &[]
@@ -126,6 +131,7 @@ pub struct Slices {
     path: PathBuf,
     source: Arc<dyn Source>,
     table: Patches,
+    planar: Option<Planar>,
 }
 
 /// What one of several readers has seen of a file that wants all of them to know where things are.
@@ -134,6 +140,7 @@ pub struct Survey {
     path: PathBuf,
     source: Option<Arc<dyn Source>>,
     table: Patches,
+    depth: f64,
     seen: Vec<u8>,
 }
 
@@ -164,7 +171,7 @@ impl Survey {
         let seen = if records.is_some() { Vec::new() } else { su2::pack(&su2::survey(path, part, parts)?) };
         let table = if records.is_some() { mapbc::find(path, options)? } else { Patches::new() };
         let source = records.map(|records| Arc::new(records) as Arc<dyn Source>);
-        Ok(Self { path: path.to_owned(), source, table, seen })
+        Ok(Self { path: path.to_owned(), source, table, depth: options.depth.unwrap_or(1.0), seen })
     }
 
     /// What the other readers must know.
@@ -177,7 +184,7 @@ impl Survey {
     /// # Errors
     /// As [`Survey::of`].
     pub fn joined(self, seen: &[Vec<u8>]) -> Result<Slices, MeshError> {
-        let Self { path, source, table, .. } = self;
+        let Self { path, source, table, depth, .. } = self;
         let source = match source {
             Some(source) => source,
             None => Arc::new(su2::Sections::of(&path, seen)?),
@@ -187,7 +194,11 @@ impl Survey {
             let what = "no elements that fill a volume or a plane (a surface mesh?)".to_owned();
             return Err(MeshError::unsupported(&path, what));
         }
-        Ok(Slices { path, source, table })
+        let planar = source.is_planar().then_some(Planar { nodes_2d: counts.nodes / 2, depth });
+        if planar.is_some() {
+            check_depth(depth)?;
+        }
+        Ok(Slices { path, source, table, planar })
     }
 }
 
@@ -212,6 +223,11 @@ impl Slices {
     /// How much the mesh has of everything.
     pub fn counts(&self) -> Counts {
         self.source.counts()
+    }
+
+    /// The nodes of its first plane and the depth of its layer, of a planar mesh.
+    pub fn planar(&self) -> Option<Planar> {
+        self.planar
     }
 
     /// Reads the ranges of one of several readers.
@@ -249,7 +265,21 @@ impl Slices {
 
     fn of_node(&self, defect: Defect, number: usize, at: [f64; 3], what: String) -> Finding {
         let (subject, nodes) = (Subject::Node(number), vec![number as u32]);
-        Finding { defect, subject, nodes, at: Some(at), place: self.source.node(number), what }
+        let in_file = self.planar.map_or(number, |planar| number % planar.nodes_2d);
+        Finding { defect, subject, nodes, at: Some(at), place: self.source.node(in_file), what }
+    }
+
+    /// The two planes of a planar mesh, at the elements of a slice.
+    fn planes(&self, slice: &Slice) -> Vec<Marker> {
+        if self.planar.is_none() {
+            return Vec::new();
+        }
+        let [.., prisms, hexes] = &slice.elements;
+        let mut layer = Mesh { markers: Planar::markers().into(), ..Mesh::default() };
+        layer.prisms = prisms.as_chunks().0.to_vec();
+        layer.hexes = hexes.as_chunks().0.to_vec();
+        layer.fill_planes();
+        layer.markers
     }
 
     /// Node numbers and coordinates of a slice.
@@ -277,21 +307,35 @@ impl Slices {
                 });
             }
         }
-        for face in &slice.faces {
-            let (nodes, defect) = (super::patches::corners(&face.nodes), Defect::WrongIndex);
+        let mut face = |name: String, nodes: &[u32], number: usize, place: &dyn Fn() -> Option<Place>| {
+            let (subject, defect) = (Subject::Face(name, nodes.len(), number), Defect::WrongIndex);
             if let Some(bad) = outside(nodes) {
-                let number = face.number as usize;
-                let name = self.source.names().get(face.patch as usize);
-                let name = name.cloned().unwrap_or_else(|| face.patch.to_string());
-                let subject = Subject::Face(name, nodes.len(), number);
                 let (nodes, what) = (nodes.to_vec(), outside_text(bad));
-                let place = || self.source.face(number);
                 report.add(defect, || Finding { defect, subject, nodes, at: None, place: place(), what });
             }
+        };
+        for SliceFace { nodes, patch, number } in &slice.faces {
+            let name = self.source.names().get(*patch as usize).cloned();
+            let (name, number) = (name.unwrap_or_else(|| patch.to_string()), *number as usize);
+            face(name, super::patches::corners(nodes), number, &|| self.source.face(number));
         }
-        for (i, &x) in slice.nodes.iter().enumerate().filter(|(_, x)| x.iter().any(|c| !c.is_finite())) {
+        for plane in self.planes(slice) {
+            let [.., prisms, hexes] = slice.first;
+            for (number, nodes) in (prisms..).zip(&plane.triangles) {
+                face(plane.name.clone(), nodes, number, &|| None);
+            }
+            for (number, nodes) in (hexes..).zip(&plane.quads) {
+                face(plane.name.clone(), nodes, number, &|| None);
+            }
+        }
+        let infinite = slice.nodes.iter().enumerate().filter(|(_, x)| x.iter().any(|c| !c.is_finite()));
+        let infinite = infinite.map(|(i, x)| (slice.first_node + i, *x));
+        let behind = |planar: Planar| {
+            infinite.clone().map(move |(i, [x, y, _])| (i + planar.nodes_2d, [x, y, planar.depth]))
+        };
+        for (i, x) in infinite.clone().chain(self.planar.into_iter().flat_map(behind)) {
             let what = format!("coordinates {} {} {}", x[0], x[1], x[2]);
-            report.add(Defect::NotFinite, || self.of_node(Defect::NotFinite, slice.first_node + i, x, what));
+            report.add(Defect::NotFinite, || self.of_node(Defect::NotFinite, i, x, what));
         }
         report
     }

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 /// Bytes after which lines are counted anew: what is read in vain where a slice begins. Few in tests, whose files are small.
 const CHUNK: u64 = if cfg!(test) { 1 << 9 } else { 1 << 20 };
 
-/// Sorts of lines by their first word: elements in the order of [`Kind::ALL`], triangles, quadrilaterals, others.
-const SORTS: usize = 7;
+/// Sorts of lines by their first word: elements in the order of [`Kind::ALL`], triangles, quadrilaterals, lines, others.
+const SORTS: usize = 8;
 
 /// Lines of a file that stand together: a key and what follows, or what follows on the lines before.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,8 +37,24 @@ fn sort_of(text: &[u8]) -> usize {
         (_, Some(kind)) => kind as usize,
         (5, _) => 4,
         (9, _) => 5,
-        _ => 6,
+        (3, _) => 6,
+        _ => 7,
     }
+}
+
+/// The type of element that has a number of VTK's: those of a plane are prisms and hexahedra of one layer.
+fn element(number: u64) -> Option<Kind> {
+    match number {
+        5 => Some(Kind::Prism),
+        9 => Some(Kind::Hexahedron),
+        other => volume(other),
+    }
+}
+
+/// How many elements of each type lines of all sorts are: in space, or of one layer.
+fn kinds(sorts: &[usize; SORTS]) -> [usize; 4] {
+    let [tets, pyramids, prisms, hexes, triangles, quads, ..] = *sorts;
+    [tets, pyramids, prisms + triangles, hexes + quads]
 }
 
 /// What stands in the lines that begin in one reader's range of a file.
@@ -121,7 +137,7 @@ struct Section {
 impl Section {
     fn add(&mut self, run: &Run, line: u64, marker: usize) {
         let count = run.data.iter().sum::<u64>() as usize;
-        let of_kind = std::array::from_fn(|k| self.of_sort[k]);
+        let of_kind = kinds(&self.of_sort);
         self.pieces.push(Piece { at: run.at, line, first: self.count, count, of_kind, marker });
         self.count += count;
         self.of_sort.iter_mut().zip(run.data).for_each(|(sum, n)| *sum += n as usize);
@@ -173,6 +189,8 @@ pub(crate) struct Sections {
     faces: Section,
     /// Whether a marker is left out.
     pub(crate) left_out: bool,
+    /// Whether it is a mesh in the plane.
+    planar: bool,
 }
 
 /// Whose lines follow.
@@ -194,11 +212,10 @@ impl Sections {
     /// From what the readers of all ranges have seen.
     ///
     /// # Errors
-    /// [`MeshError`] of the whole reader; [`MeshError::Unsupported`] for a two-dimensional mesh and for two markers of one name.
+    /// [`MeshError`] of the whole reader; [`MeshError::Unsupported`] for two markers of one name.
     pub(crate) fn of(path: &Path, surveys: &[Vec<u8>]) -> Result<Self, MeshError> {
         let runs: Vec<Run> = surveys.iter().flat_map(|bytes| unpack(bytes)).collect();
         match Self::laid_out(path, &runs) {
-            Some((_, 2)) => Err(super::whole(path, "a two-dimensional mesh cannot")),
             Some((sections, _)) if sections.repeats() => {
                 Err(super::whole(path, "a mesh with two markers of one name cannot"))
             }
@@ -265,12 +282,16 @@ impl Sections {
             line += run.lines;
         }
         let dimension = dimension?;
-        let [_, _, _, _, a, b, other] = all.elements.of_sort;
-        let volumes = a + b + other == 0;
-        let areas = all.faces.of_sort[..4].iter().sum::<usize>() + all.faces.of_sort[6] == 0;
+        all.planar = dimension == 2;
+        // Volumes, areas, lines, and what is none of them.
+        let sorts = |section: &Section| {
+            let sum = |sorts: Range<usize>| section.of_sort[sorts].iter().sum::<usize>();
+            [sum(0..4), sum(4..6), sum(6..7), sum(7..8)]
+        };
+        let found = (dimension, sorts(&all.elements), sorts(&all.faces));
+        let known = matches!(found, (2, [0, _, 0, 0], [0, 0, _, 0]) | (3, [_, 0, 0, 0], [0, _, 0, 0]));
         let whole = left == 0 && tag.is_none() && elements.is_some() && nodes.is_some();
         let tagged = markers.is_none_or(|n| n == tags);
-        let known = dimension == 2 || dimension == 3 && volumes && areas;
         (whole && tagged && known).then_some((all, dimension))
     }
 
@@ -286,19 +307,33 @@ impl Sections {
     ) -> Result<(), MeshError> {
         let own = |section: &Section| range_of(section.count, parts, part);
         let mut nodes = [0; 8];
+        let above = |node: u32| node.saturating_add(self.nodes.count as u32);
         self.nodes.each(&self.path, own(&self.nodes), |_, words, line| {
-            take(Thing::Node(point(words, false)?), line);
+            take(Thing::Node(point(words, self.planar)?), line);
             Ok(())
         })?;
         self.elements.each(&self.path, own(&self.elements), |_, words, line| {
-            let kind = volume(words.natural("the element's type")?).ok_or("no element")?;
-            list(words, &mut nodes[..kind.nodes()])?;
-            take(Thing::Element(kind, &nodes[..kind.nodes()]), line);
+            let kind = element(words.natural("the element's type")?).ok_or("no element")?;
+            let corners = kind.nodes();
+            if self.planar {
+                let (front, back) = nodes[..corners].split_at_mut(corners / 2);
+                list(words, front)?;
+                back.iter_mut().zip(front).for_each(|(back, front)| *back = above(*front));
+            } else {
+                list(words, &mut nodes[..corners])?;
+            }
+            take(Thing::Element(kind, &nodes[..corners]), line);
             Ok(())
         })?;
         self.faces.each(&self.path, own(&self.faces), |piece, words, line| {
-            let corners = if words.natural("the face's type")? == 5 { 3 } else { 4 };
-            list(words, &mut nodes[..corners])?;
+            let number = words.natural("the face's type")?;
+            let corners = if number == 5 { 3 } else { 4 };
+            if number == 3 {
+                list(words, &mut nodes[..2])?;
+                [nodes[2], nodes[3]] = [above(nodes[1]), above(nodes[0])];
+            } else {
+                list(words, &mut nodes[..corners])?;
+            }
             take(Thing::Face(piece.marker, &nodes[..corners]), line);
             Ok(())
         })
@@ -323,7 +358,7 @@ impl Sections {
         };
         let mut first = pieces[piece].of_kind;
         self.elements.each(&self.path, pieces[piece].first..start, |_, words, _| {
-            let kind = volume(words.natural("the element's type")?).ok_or("no element")?;
+            let kind = element(words.natural("the element's type")?).ok_or("no element")?;
             first[kind as usize] += 1;
             Ok(())
         })?;
@@ -361,9 +396,17 @@ impl Sections {
 
 impl Source for Sections {
     fn counts(&self) -> Counts {
-        let [.., triangles, quads, _] = self.faces.of_sort;
-        let elements = std::array::from_fn(|k| self.elements.of_sort[k]);
-        Counts { nodes: self.nodes.count, faces: [triangles, quads], elements }
+        let [_, _, _, _, triangles, quads, lines, _] = self.faces.of_sort;
+        let elements = kinds(&self.elements.of_sort);
+        if !self.planar {
+            return Counts { nodes: self.nodes.count, faces: [triangles, quads], elements };
+        }
+        let [_, _, prisms, hexes] = elements;
+        Counts { nodes: 2 * self.nodes.count, faces: [2 * prisms, lines + 2 * hexes], elements }
+    }
+
+    fn is_planar(&self) -> bool {
+        self.planar
     }
 
     fn read(&self, part: usize, parts: usize) -> Result<Slice, MeshError> {
@@ -399,7 +442,7 @@ impl Source for Sections {
         let piece = pieces.partition_point(|piece| piece.of_kind[kind as usize] <= number).checked_sub(1)?;
         let mut next = pieces[piece].of_kind[kind as usize];
         self.line(&self.elements, piece, |words| {
-            let own = words.natural("").ok().and_then(volume) == Some(kind);
+            let own = words.natural("").ok().and_then(element) == Some(kind);
             next += usize::from(own);
             own && next == number + 1
         })

@@ -4,6 +4,7 @@ use super::*;
 use crate::generate::{Cells, box_mesh};
 use crate::raw::mirror;
 use crate::{Loaded, load, write};
+use std::fmt::Write as _;
 
 #[test]
 fn ranges_are_whole_and_know_their_readers() {
@@ -61,6 +62,16 @@ fn check(path: &Path, parts: usize) {
             *number += 1;
         }
     }
+    if let Some(planar) = slices.planar() {
+        assert_eq!(Some(planar), mesh.planar);
+        nodes.extend_from_within(..);
+        nodes[planar.nodes_2d..].iter_mut().for_each(|x| x[2] = planar.depth);
+        let (prisms, hexes) = (mesh.prisms.clone(), mesh.hexes.clone());
+        let mut layer = Mesh { prisms, hexes, markers, ..Mesh::default() };
+        layer.markers.extend(Planar::markers());
+        layer.fill_planes();
+        markers = layer.markers;
+    }
     assert!(nodes == mesh.nodes);
     for (k, kind) in Kind::ALL.into_iter().enumerate() {
         // Slices keep what the whole reader turns over.
@@ -75,7 +86,7 @@ fn check(path: &Path, parts: usize) {
         assert_eq!((elements[k].len(), turned), (kind.nodes() * mesh.count(kind), flipped.elements[k]));
     }
     assert!(markers == mesh.markers, "markers of {}", path.display());
-    for number in 0..mesh.nodes.len() {
+    for number in 0..slices.planar().map_or(mesh.nodes.len(), |planar| planar.nodes_2d) {
         assert_eq!(slices.source.node(number), places.node(number));
     }
     for (kind, count) in Kind::ALL.into_iter().zip(slices.counts().elements) {
@@ -154,6 +165,83 @@ fn slices_of_texts_are_the_mesh() {
                 assert_eq!(place(&several), place(&one));
             }
         }
+    }
+}
+
+/// The text of a planar mesh of triangles and quadrilaterals, by turns.
+fn flat_text() -> String {
+    let (n, at) = (9, |i: usize, j: usize| j * 9 + i);
+    let mut cells = Vec::new();
+    for (i, j) in (0..n - 1).flat_map(|j| (0..n - 1).map(move |i| (i, j))) {
+        let [a, b, c, d] = [at(i, j), at(i + 1, j), at(i + 1, j + 1), at(i, j + 1)];
+        if (i + 2 * j) % 3 == 0 {
+            cells.extend([format!("5 {a} {b} {c}"), format!("5 {a} {c} {d} 17")]);
+        } else {
+            cells.push(format!("9 {a} {b} {c} {d}"));
+        }
+    }
+    let places = (0..n * n).map(|k| format!("{} {}", k % n, 0.3 * (k / n) as f64 + 0.01 * (k % n) as f64));
+    let mut text = format!("NDIME= 2\nNELEM= {}\n{}\n", cells.len(), cells.join("\n"));
+    let places = places.collect::<Vec<_>>().join("\n");
+    let _ = writeln!(text, "NPOIN= {}\n{places}\nNMARK= 4", n * n);
+    let last = n - 1;
+    // The nodes of each side, around the mesh.
+    let on_side = |side: usize, k: usize| match side {
+        0 => at(k, 0),
+        1 => at(last, k),
+        2 => at(last - k, last),
+        _ => at(0, last - k),
+    };
+    for (side, name) in ["low", "right", "high", "left"].into_iter().enumerate() {
+        let edge = |k: usize| format!("3 {} {}", on_side(side, k), on_side(side, k + 1));
+        let edges = (0..last).map(edge).collect::<Vec<_>>().join("\n");
+        let _ = writeln!(text, "MARKER_TAG= {name}\nMARKER_ELEMS= {last}\n{edges}");
+    }
+    text
+}
+
+/// Slices of a planar mesh are those of the layer that the whole reader makes of it, with the same depth and the same errors.
+#[test]
+fn slices_of_planar_texts_are_the_layer() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = flat_text();
+    let path = dir.path().join("flat.su2");
+    // The nodes first.
+    let (elements, points) = (text.find("NELEM").unwrap(), text.find("NPOIN").unwrap());
+    let markers = text.find("NMARK").unwrap();
+    let turned =
+        [&text[..elements], &text[points..markers], &text[elements..points], &text[markers..]].concat();
+    for text in [text.clone(), text.replace('\n', "\r\n"), turned] {
+        std::fs::write(&path, text).unwrap();
+        for parts in [1, 2, 3, 5, 40] {
+            check(&path, parts);
+        }
+    }
+    for depth in [0.25, 0.0, f64::NAN] {
+        let options = ReadOptions { depth: Some(depth), ..ReadOptions::default() };
+        match (Slices::open(&path, &options), crate::read(&path, &options)) {
+            (Ok(slices), Ok(mesh)) => assert_eq!(slices.planar(), mesh.planar),
+            (Err(said), Err(expected)) => assert_eq!(said.to_string(), expected.to_string()),
+            (slices, _) => panic!("depth {depth}: {slices:?}"),
+        }
+    }
+    for (from, to) in [
+        ("\n5 ", "\n10 "),
+        ("\n3 0 1\n", "\n5 0 1 2\n"),
+        ("\n5 ", "\n3 "),
+        ("\n9 ", "\n9 one "),
+        ("\n9 1 ", "\n9 91 "),
+        ("\n9 1 ", "\n9 1000000 "),
+        ("\n3 0 ", "\n3 99 "),
+        ("NDIME= 2", "NDIME= 3"),
+        ("NPOIN= 81", "NPOIN= 82"),
+        ("\n0 0\n", "\nnan 0\n"),
+    ] {
+        assert!(text.contains(from), "{from:?}");
+        std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        let expected = crate::read(&path, &ReadOptions::default()).unwrap_err().to_string();
+        let read = |slices: Slices| slices.read(0, 1).map(drop);
+        assert_eq!(opened(&path, 1).and_then(read).unwrap_err().to_string(), expected, "{from:?} {to:?}");
     }
 }
 
@@ -311,14 +399,4 @@ fn damaged_files_are_the_errors_of_the_whole_reader() {
             assert_eq!(said.unwrap_err().to_string(), expected);
         }
     }
-}
-
-#[test]
-fn what_has_no_slices_says_so() {
-    let dir = tempfile::tempdir().unwrap();
-    let flat = "NDIME= 2\nNELEM= 1\n5 0 1 2\nNPOIN= 3\n0 0\n1 0\n0 1\nNMARK= 1\nMARKER_TAG= a\nMARKER_ELEMS= 3\n3 0 1\n3 1 2\n3 2 0\n";
-    let path = dir.path().join("flat.su2");
-    std::fs::write(&path, flat).unwrap();
-    let said = opened(&path, 3).unwrap_err().to_string();
-    assert!(said.contains("two-dimensional") && said.contains("read it whole"), "{said}");
 }

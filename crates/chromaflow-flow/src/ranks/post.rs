@@ -1,6 +1,6 @@
 //! Lists that pass between all ranks, questions to those who know, and ghosts that follow their owners.
 
-use super::super::wire::values;
+use super::wire::values;
 use bytemuck::{Pod, cast_slice};
 use chromaflow_comm::{CommError, Communicator, Tag};
 

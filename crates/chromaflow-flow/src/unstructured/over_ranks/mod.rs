@@ -1,18 +1,20 @@
 //! A solver whose nodes are divided among ranks. Rank 0 leads: what it is asked for it tells the others, who do their part of it in
 //! [`FlowSolver::follow`].
 
+mod pieces;
+
 use super::periodic::{joined, pairs, without_sides};
 use super::{FlowSolver, FlowSystem};
 use crate::config::{Boundary, Equations, FlowConfig};
 use crate::laps::Laps;
 use crate::march::linear::numbering;
-use crate::march::{FlowError, Host, Order, over_ranks};
+use crate::march::{FlowError, Order, over_ranks};
 use crate::mesh::Mesh;
 use crate::mesh::pairs::Pairs;
 use crate::mesh::periodic::Images;
 use crate::output::Restart;
 use crate::parallel;
-use crate::ranks::{Given, Held, Kept, Part, Quality, Ranks, Sliced, Turning, Whole, divide};
+use crate::ranks::{FileNodes, Given, Held, Kept, Part, Quality, Ranks, Sliced, Turning, Whole, divide};
 use crate::residual::element_colors;
 use chromaflow::Permutation;
 use chromaflow::dist::{Links, Share};
@@ -138,7 +140,8 @@ impl FlowSolver {
                 Order::Fields => drop(me.fields()),
                 Order::Pieces => me.host.write_piece()?,
                 Order::Restart => drop(me.restart()),
-                Order::Places => drop(me.places()),
+                Order::WriteRestart => me.host.write_restart(&me.row_restart(), None)?,
+                Order::ResumeFrom => drop(me.resume_by_ranges(None)?),
                 Order::Resume => me.resume(&Restart::default())?,
                 Order::Largest => {
                     let found = me.residuals();
@@ -162,18 +165,6 @@ impl FlowSolver {
     /// The most bytes that this rank held of meshes at once while one was divided that no rank has whole, and when.
     pub fn held(&self) -> Option<Held> {
         self.host.kept().map(|kept| kept.held)
-    }
-
-    /// The places of all nodes of a mesh that no rank has whole, in the file's order, as a mesh without elements: those of its restart. On
-    /// rank 0; collective.
-    pub fn places(&self) -> Mesh {
-        let _ = self.host.tell(Order::Places);
-        let places: Vec<f64> = self.host.nodes.iter().flat_map(|node| [node[5], node[6], node[7]]).collect();
-        let mut nodes = self.host.to_file_order(3, places).as_chunks().0.to_vec();
-        for &(node, _, at) in self.host.kept().map_or(&[][..], |kept| &kept.twins) {
-            nodes.get_mut(node as usize).into_iter().for_each(|x| *x = at);
-        }
-        Mesh { nodes, ..Mesh::default() }
     }
 
     /// Values of all rows in the file's order, on rank 0; collective.
@@ -255,6 +246,17 @@ impl FlowSystem {
             }
         });
         out
+    }
+
+    /// On rank 0 of a mesh that it has, what each node of the file is: rank and number of its row, how often it is turned.
+    pub(super) fn whole_nodes(&self) -> Option<FileNodes> {
+        let whole = self.over.as_ref()?.whole.as_ref()?;
+        let of_old = whole.permutation.new_of_old();
+        let rows: Vec<u32> =
+            (0..self.file_nodes()).map(|node| self.row_of_file(of_old, node) as u32).collect();
+        let owner = rows.iter().map(|&row| whole.owner[row as usize]).collect();
+        let turned = self.images.as_ref().and_then(|images| images.turned.as_ref());
+        Some(FileNodes { owner, rows, turns: turned.map(|turned| turned.by.clone()) })
     }
 
     /// The row of a node of the mesh's file, of `rows` in the mesh's own order.

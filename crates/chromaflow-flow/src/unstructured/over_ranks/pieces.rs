@@ -4,12 +4,12 @@
 //! would name old ones beside new ones, and only when all have them does rank 0 write the list. A rank that cannot write its piece ends the
 //! run on all.
 
-use super::periodic::turn;
-use super::{FlowSolver, FlowSystem};
 use crate::march::{FlowError, Host, Order};
 use crate::mesh::Mesh;
 use crate::output::{Field, Pieces, VtuOptions};
-use crate::ranks::{FileNodes, RankPiece, Rows};
+use crate::ranks::{FilesError, RankPiece, Rows, agreed};
+use crate::unstructured::periodic::turn;
+use crate::unstructured::{FlowSolver, FlowSystem};
 use chromaflow::files::FileError;
 use chromaflow_comm::{CommError, Communicator, Tag};
 use std::io::ErrorKind;
@@ -77,13 +77,13 @@ impl FlowSystem {
             Ok(if own.piece.is_empty() { None } else { Some(own.piece.write(&file, &fields, options)?) })
         });
         let (written, failed) = split(written);
-        let cells = agreed(ranks, !own.piece.is_empty(), failed)?;
+        let cells = of_all(ranks, !own.piece.is_empty(), failed)?;
         if task.is_some() {
             let _ = std::fs::remove_file(&list);
         }
         ranks.barrier()?;
         let (_, failed) = split(written.flatten().map_or(Ok(()), chromaflow::files::AtomicFile::commit));
-        agreed(ranks, true, failed)?;
+        of_all(ranks, true, failed)?;
         if task.is_none() {
             return Ok(Vec::new());
         }
@@ -104,14 +104,7 @@ impl FlowSystem {
             let _ = rows.piece.set(RankPiece::of_part(kept, rows.share.ranks().rank()));
         }
         if rows.piece.get().is_none() {
-            let whole = task.zip(rows.whole.as_ref()).map(|(task, whole)| {
-                let of_old = whole.permutation.new_of_old();
-                let rows: Vec<u32> =
-                    (0..self.file_nodes()).map(|node| self.row_of_file(of_old, node) as u32).collect();
-                let owner = rows.iter().map(|&row| whole.owner[row as usize]).collect();
-                let turned = self.images.as_ref().and_then(|images| images.turned.as_ref());
-                (task.mesh, FileNodes { owner, rows, turns: turned.map(|turned| turned.by.clone()) })
-            });
+            let whole = task.and_then(|task| Some((task.mesh, self.whole_nodes()?)));
             let _ = rows.piece.set(RankPiece::new(&rows.share, whole)?); // nobody else sets it
         }
         Ok(rows.piece.get().expect("set above"))
@@ -170,20 +163,14 @@ fn split<T>(done: Result<T, FileError>) -> (Option<T>, Option<FileError>) {
     }
 }
 
-/// Waits for all ranks, however long they write; what each says, or the first that has failed, on all.
-fn agreed(ranks: &dyn Communicator, own: bool, failed: Option<FileError>) -> Result<Vec<bool>, FlowError> {
-    ranks.barrier_patiently()?;
-    let mine = match failed {
-        None => vec![u8::from(own)],
-        Some(error) if ranks.rank() > 0 && error.source.kind() == ErrorKind::NotFound => {
-            format!("!{error}: {SHARED}").into_bytes()
-        }
-        Some(error) => format!("!{error}").into_bytes(),
-    };
-    let all = ranks.gather_all(&mine)?;
-    let failed = all.iter().enumerate().find_map(|(rank, said)| Some((rank, said.strip_prefix(b"!")?)));
-    if let Some((rank, problem)) = failed {
-        return Err(FlowError::Piece { rank, problem: String::from_utf8_lossy(problem).into_owned() });
-    }
-    Ok(all.iter().map(|said| said == &[1]).collect())
+/// What each rank says, or the first that has failed, on all.
+fn of_all(ranks: &dyn Communicator, own: bool, failed: Option<FileError>) -> Result<Vec<bool>, FlowError> {
+    let failed = failed.map(|error| match error.source.kind() {
+        ErrorKind::NotFound if ranks.rank() > 0 => format!("{error}: {SHARED}"),
+        _ => error.to_string(),
+    });
+    agreed(ranks, (own, failed), FilesError::unwritten).map_err(|error| match error {
+        FilesError::Unwritten { rank, problem } => FlowError::Piece { rank, problem },
+        other => other.into(),
+    })
 }
