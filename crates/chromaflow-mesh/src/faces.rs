@@ -136,7 +136,8 @@ pub(crate) fn odd(
 ///
 /// **Source**: multiset hashes by sums, Clarke et al. (2003), *Incremental multiset hash functions*; their mixing is Steele, Lea and Flood's (2014).
 fn all_cancel(mesh: &Mesh, threads: usize) -> bool {
-    let (mut sides, mut on_boundary) = (Vec::with_capacity(mesh.boundary_faces()), vec![false; mesh.nodes.len()]);
+    let (mut sides, mut on_boundary) =
+        (Vec::with_capacity(mesh.boundary_faces()), vec![false; mesh.nodes.len()]);
     let mut sum = 0_u64;
     for face in 0..mesh.boundary_faces() {
         let (_, corners, _, nodes) = mesh.boundary_face(face);

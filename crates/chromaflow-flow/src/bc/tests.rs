@@ -11,7 +11,8 @@ use proptest::prelude::*;
 fn what_skims_an_outlet_keeps_what_it_carries() {
     let p = 1.0 / GAS.gamma;
     let outlet = Outlet::new(GAS, p, &[1.0, 0.3, 0.0, 0.0, p]);
-    let back = |along: f64| bc_outlet(GAS, &[0.8, along, -0.02 / 0.8_f64.sqrt(), 0.0, p], outlet, &[0.0, 2.0, 0.0]);
+    let back =
+        |along: f64| bc_outlet(GAS, &[0.8, along, -0.02 / 0.8_f64.sqrt(), 0.0, p], outlet, &[0.0, 2.0, 0.0]);
     let [skims, straight] = [back(0.3), back(0.0)];
     assert!(skims[1] > 0.85 * 0.3 && (skims[0] - 0.8).abs() < 0.05, "{skims:?}");
     let room = (1.4 * straight[4] / straight[0] + 0.2 * straight[2].powi(2) - outlet.total_temperature).abs();

@@ -53,7 +53,10 @@ impl Moment {
 
     /// How far the linear system of a Newton-Krylov step is solved, and in how many directions.
     pub fn newton(&self, options: &NewtonKrylov) -> NewtonKrylov {
-        NewtonKrylov { tolerance: self.forcing * options.tolerance, directions: self.widening * options.directions }
+        NewtonKrylov {
+            tolerance: self.forcing * options.tolerance,
+            directions: self.widening * options.directions,
+        }
     }
 
     /// Whether the step is of second order in space, of a discretization that is or is not.

@@ -74,7 +74,7 @@ impl Shown for StructuredSystem {
         }
         let shares = host.cfl_shares();
         if !shares.is_empty() {
-            restart.fields.push(Field::scalar(CFL_SHARE, host.part.gather(1, shares).into_owned()));
+            restart.fields.push(Field::scalar(CFL_SHARE, shares));
         }
         host.store_turbulence(&mut restart);
         restart

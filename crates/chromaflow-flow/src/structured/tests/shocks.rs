@@ -4,7 +4,6 @@ use super::*;
 use crate::config::{Steady, Time};
 use crate::flux::pressure_jump;
 use crate::gas::Gas;
-use crate::on_grid::Shown;
 use crate::output::Restart;
 use flows::{by_newton, front_of_a_cylinder};
 
@@ -79,17 +78,17 @@ fn cells_that_are_cut_wait() {
     assert!((0..shares.len()).all(|i| (taken[i] - shares[i] * whole[i]).abs() < 1e-15));
     one.host_to_set().set_cfl_shares(&shares);
 
-    let mut restart = StructuredSystem::restart(&one);
-    StructuredSystem::resume(&mut two, &restart).unwrap();
+    let mut restart = one.restart();
+    two.resume(&restart).unwrap();
     assert_eq!(two.synced().cfl_shares(), shares);
     let (a, b) = (one.step(), two.step());
     assert!((a.residual[0] / b.residual[0] - 1.0).abs() < 1e-12 && a.cfl == b.cfl);
     let field = restart.fields.iter_mut().find(|field| field.name == "cfl_share").unwrap();
     field.values[7] = 1.5;
-    let error = StructuredSystem::resume(&mut two, &restart).unwrap_err().to_string();
+    let error = two.resume(&restart).unwrap_err().to_string();
     assert!(error.contains("cfl_share") && error.contains("1.5 at cell 7"), "{error}");
     restart.fields.retain(|field| field.name != "cfl_share");
-    StructuredSystem::resume(&mut two, &restart).unwrap();
+    two.resume(&restart).unwrap();
     assert!(two.synced().cfl_shares().iter().all(|share| *share == 1.0), "older restarts");
 }
 
@@ -108,6 +107,6 @@ fn plain_steps_are_as_they_were() {
     config.time = Time::Steady(Steady { iterations: 10, orders: 4.0 });
     let solver = StructuredSolver::new(grid, config, team(1)).unwrap();
     assert!(solver.synced().cfl_shares().is_empty());
-    let restart: Restart = StructuredSystem::restart(&solver);
+    let restart: Restart = solver.restart();
     assert!(restart.field("cfl_share").is_none());
 }
