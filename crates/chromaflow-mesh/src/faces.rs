@@ -1,6 +1,6 @@
 //! Which faces meet: every face of every element and of the boundary, grouped by its nodes.
 
-use super::{Kind, Mesh, par, topology};
+use super::{Kind, Mesh, mixed, par, topology};
 use chromaflow_device::prefetch;
 
 /// A face of an element or of the boundary.
@@ -134,7 +134,7 @@ pub(crate) fn odd(
 /// its elements. Others pass by a chance of 2^-64, or where elements of positive volume that share faces cover a part of space twice, boundary and all,
 /// without a face of one boundary inside the other: elements that stand twice have neighbors, or boundary faces, that do not.
 ///
-/// **Source**: multiset hashes by sums, Clarke et al. (2003), *Incremental multiset hash functions*; their mixing is Steele, Lea and Flood's (2014).
+/// **Source**: multiset hashes by sums, Clarke et al. (2003), *Incremental multiset hash functions*.
 fn all_cancel(mesh: &Mesh, threads: usize) -> bool {
     let (mut sides, mut on_boundary) =
         (Vec::with_capacity(mesh.boundary_faces()), vec![false; mesh.nodes.len()]);
@@ -180,14 +180,9 @@ fn marked(n: usize, node: impl Fn(usize) -> u32) -> Option<(u64, bool)> {
     let low = (1..n).fold(0, |low, k| if node(k) < node(low) { k } else { low });
     let after = |k: usize| node(if low + k < n { low + k } else { low + k - n });
     let ((ends, across), turn) = after_lowest(node(low), n, after)?;
-    let mix = |x: u64| {
-        let x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^ x >> 31
-    };
     let golden = 0x9E37_79B9_7F4A_7C15;
-    let first = mix((u64::from(node(low)) << 32 | u64::from(across)).wrapping_add(golden));
-    Some((mix(first.wrapping_add(ends)), turn))
+    let first = mixed((u64::from(node(low)) << 32 | u64::from(across)).wrapping_add(golden));
+    Some((mixed(first.wrapping_add(ends)), turn))
 }
 
 fn signed(mark: u64, turn: bool) -> u64 {
@@ -200,8 +195,8 @@ const AHEAD: usize = 2;
 /// Whether two elements whose lowest node is `node`, all of which are among `elements`, may have the same nodes.
 fn are_alike(mesh: &Mesh, node: u32, elements: &[u32], marks: &mut Vec<u64>) -> bool {
     // A sum that does not depend on their order: sets of nodes that are equal have equal ones.
-    let mixed = |n: u32| (u64::from(n) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
-    let twice = |n: u32| mixed(n).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let spread = |n: u32| (u64::from(n) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+    let twice = |n: u32| spread(n).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     marks.clear();
     for &e in elements {
         let (_, _, nodes) = mesh.element(e as usize);

@@ -135,6 +135,20 @@ impl Marker {
     }
 }
 
+/// A number whose bits each depend on all of `z`: SplitMix64's mixing, for hashes and numbers that look random and are the same on every machine.
+///
+/// **Source**: Steele, Lea and Flood (2014), *Fast splittable pseudorandom number generators*, OOPSLA, `mix64` with Stafford's constants (variant 13).
+///
+/// ```
+/// use chromaflow_mesh::mixed;
+/// assert_eq!((mixed(0), mixed(0x9E37_79B9_7F4A_7C15)), (0, 0xE220_A839_7B1D_CDAF));
+/// ```
+pub const fn mixed(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
 impl Mesh {
     /// Gives its last two markers, [`Planar::markers`], the faces of its prisms and hexahedra, whose first halves of nodes lie in the first plane.
     ///

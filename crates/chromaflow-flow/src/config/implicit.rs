@@ -73,7 +73,8 @@ pub enum Nonlinear {
     #[default]
     DefectCorrection,
     /// The derivative itself, by differences of residuals, in GMRES preconditioned with the first-order matrix: steps are few, and
-    /// at large CFL numbers Newton's. Memory: up to twice [`NewtonKrylov::directions`] vectors more.
+    /// at large CFL numbers Newton's. Memory: up to twice [`NewtonKrylov::directions`] vectors more, or 1 GiB where
+    /// systems are hard and that is more.
     ///
     /// **Source**: Knoll and Keyes, *Jacobian-free Newton-Krylov methods: a survey of approaches and applications* (2004),
     /// J. Comput. Phys. 193; Pandya, Diskin, Thomas, Frink (2016), AIAA J. 54(9).

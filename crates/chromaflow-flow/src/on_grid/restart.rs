@@ -76,14 +76,12 @@ impl<S: Shown> March<S> {
         places: &Mesh,
         (anew, whole): (bool, &[String]),
     ) -> Result<Resumed, FlowError> {
+        let task = ReadTask { path, anew, whole };
         if self.host.block_ranks().is_some() {
             self.host.tell(Order::ResumeFrom)?;
-            return self.resume_by_ranges(Some((&ReadTask { path, anew, whole }, places)));
+            return self.resume_by_ranges(Some((&task, places)));
         }
-        let mut restart = Restart::read(path, places)?;
-        if anew {
-            restart.forget_progress();
-        }
+        let restart = task.alone(places)?;
         S::go_on(self, &restart)?;
         Ok(Resumed { missing: self.unknowns_missing_in(&restart), restart })
     }

@@ -9,7 +9,7 @@ use super::files::{FilesError, agreed, told};
 use super::piece::FileNodes;
 use super::post::{ask, swap};
 use super::wire;
-use crate::mesh::{range_of, reader_of};
+use crate::mesh::{Mesh, range_of, reader_of};
 use crate::output::{
     COORDINATES, Field, Layout, Restart, RestartError, Stored, bits, hash_of, hash_of_place,
 };
@@ -33,6 +33,20 @@ pub(crate) struct ReadTask<'a> {
     pub path: &'a Path,
     pub anew: bool,
     pub whole: &'a [String],
+}
+
+impl ReadTask<'_> {
+    /// Reads it on one rank alone, which gets all fields.
+    ///
+    /// # Errors
+    /// As [`Restart::read`].
+    pub(crate) fn alone(&self, mesh: &Mesh) -> Result<Restart, RestartError> {
+        let mut restart = Restart::read(self.path, mesh)?;
+        if self.anew {
+            restart.forget_progress();
+        }
+        Ok(restart)
+    }
 }
 
 /// Nodes of a mesh's file: which rows they are, and in whose range they lie.

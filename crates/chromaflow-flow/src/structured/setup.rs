@@ -140,7 +140,7 @@ impl StructuredSolver {
                 }
                 let cells = part.sum(blocks.iter().map(|b| b.cells.interior() as f64));
                 let control = control.of_newton_steps().with_shares();
-                (Some(Box::new(newton)), control.widening(options.directions, N * cells as usize))
+                (Some(Box::new(newton)), control.with_directions(options.directions, N * cells as usize))
             }
             Nonlinear::DefectCorrection => (None, control.factored()),
         };

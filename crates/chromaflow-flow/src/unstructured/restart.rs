@@ -132,14 +132,12 @@ impl FlowSolver {
         mesh: &Mesh,
         (anew, whole): (bool, &[String]),
     ) -> Result<Resumed, FlowError> {
+        let task = ReadTask { path, anew, whole };
         if self.host.over.is_some() {
             self.host.tell(Order::ResumeFrom)?;
-            return self.resume_by_ranges(Some((&ReadTask { path, anew, whole }, mesh)));
+            return self.resume_by_ranges(Some((&task, mesh)));
         }
-        let mut restart = Restart::read(path, mesh)?;
-        if anew {
-            restart.forget_progress();
-        }
+        let restart = task.alone(mesh)?;
         self.go_on(&restart)?;
         Ok(Resumed { missing: self.unknowns_missing_in(&restart), restart })
     }

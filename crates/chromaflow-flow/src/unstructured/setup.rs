@@ -236,7 +236,9 @@ fn stream(config: &FlowConfig, planar: bool, depth: f64) -> (State, ForceScale) 
 fn control_of(implicit: &Implicit, nodes: usize) -> CflControl {
     let control = CflControl::new(implicit.cfl).with_shares();
     match implicit.nonlinear {
-        Nonlinear::NewtonKrylov(newton) => control.of_newton_steps().widening(newton.directions, N * nodes),
+        Nonlinear::NewtonKrylov(newton) => {
+            control.of_newton_steps().with_directions(newton.directions, N * nodes)
+        }
         Nonlinear::DefectCorrection => control,
     }
 }

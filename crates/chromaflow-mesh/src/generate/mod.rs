@@ -15,10 +15,8 @@ pub use wing::Wing;
 
 /// Pseudo-random number in [-1, 1) from a counter (SplitMix64): the same on every machine.
 fn noise(i: u64) -> f64 {
-    let mut z = i.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    ((z ^ (z >> 31)) >> 11) as f64 * 2.0_f64.powi(-52) - 1.0
+    let z = crate::mixed(i.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    (z >> 11) as f64 * 2.0_f64.powi(-52) - 1.0
 }
 
 #[cfg(test)]

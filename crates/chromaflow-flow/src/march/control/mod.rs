@@ -160,7 +160,7 @@ impl CflControl {
     }
 
     /// The same where systems of so many unknowns, of a rank, that are not solved in so many directions of GMRES may take more.
-    pub fn widening(self, directions: usize, unknowns: usize) -> Self {
+    pub fn with_directions(self, directions: usize, unknowns: usize) -> Self {
         let most = WIDE / (2 * size_of::<f64>() * directions * unknowns).max(1);
         Self { widest: most.clamp(1, WIDEST), ..self }
     }
@@ -454,7 +454,7 @@ mod tests {
     #[test]
     fn systems_that_are_not_solved_take_more_directions() {
         let widened = |unknowns: usize| {
-            let mut control = CflControl::new(Cfl::default()).of_newton_steps().widening(40, unknowns);
+            let mut control = CflControl::new(Cfl::default()).of_newton_steps().with_directions(40, unknowns);
             let mut step = |left: f64| {
                 control.rejects_update(left);
                 control.accept(1.0, 0.0);

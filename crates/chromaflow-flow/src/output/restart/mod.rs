@@ -9,7 +9,7 @@ mod layout;
 pub(crate) use layout::{COORDINATES, Layout, Stored};
 
 use super::Field;
-use crate::mesh::Mesh;
+use crate::mesh::{Mesh, mixed};
 use chromaflow::files::{AtomicFile, FileError};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -79,12 +79,7 @@ pub(crate) fn hash_of(nodes: &[[f64; 3]]) -> u64 {
 
 /// A hash of a place.
 pub(crate) fn hash_of_place(place: &[u64; 3]) -> u64 {
-    let mix = |z: u64| {
-        let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    };
-    place.iter().fold(0x9E37_79B9_7F4A_7C15, |h: u64, &b| mix(h ^ b))
+    place.iter().fold(0x9E37_79B9_7F4A_7C15, |h: u64, &b| mixed(h ^ b))
 }
 
 /// A place as bits that compare equal where the numbers do (0.0 and -0.0 alike).
