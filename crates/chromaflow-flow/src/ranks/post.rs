@@ -5,14 +5,27 @@ use bytemuck::{Pod, cast_slice};
 use chromaflow_comm::{CommError, Communicator, Tag};
 
 /// Every rank's list for every other: what came, by sender. Ranks wait for one another as long as it takes.
-pub fn swap<T: Pod>(ranks: &dyn Communicator, mut lists: Vec<Vec<T>>) -> Result<Vec<Vec<T>>, CommError> {
+pub fn swap<T: Pod>(ranks: &dyn Communicator, lists: Vec<Vec<T>>) -> Result<Vec<Vec<T>>, CommError> {
+    swap_by(ranks, lists, |from| ranks.receive_patiently(from, Tag::Collective))
+}
+
+/// The same in the midst of a run, where a rank that does not answer ends it.
+pub fn swap_in_time<T: Pod>(ranks: &dyn Communicator, lists: Vec<Vec<T>>) -> Result<Vec<Vec<T>>, CommError> {
+    swap_by(ranks, lists, |from| ranks.receive(from, Tag::Collective))
+}
+
+fn swap_by<T: Pod>(
+    ranks: &dyn Communicator,
+    mut lists: Vec<Vec<T>>,
+    receive: impl Fn(usize) -> Result<Vec<u8>, CommError>,
+) -> Result<Vec<Vec<T>>, CommError> {
     let own = ranks.rank();
     let others = || (0..ranks.size()).filter(|&other| other != own);
     for to in others() {
         ranks.send(to, Tag::Collective, cast_slice(&std::mem::take(&mut lists[to])).to_vec())?;
     }
     for from in others() {
-        lists[from] = values(&ranks.receive_patiently(from, Tag::Collective)?);
+        lists[from] = values(&receive(from)?);
     }
     Ok(lists)
 }

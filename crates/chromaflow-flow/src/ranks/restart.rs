@@ -7,7 +7,7 @@
 
 use super::files::{FilesError, agreed, told};
 use super::piece::FileNodes;
-use super::post::{ask, swap};
+use super::post::{ask, swap, swap_in_time};
 use super::wire;
 use crate::mesh::{Mesh, range_of, reader_of};
 use crate::output::{
@@ -138,7 +138,7 @@ impl FileRows {
             }
             list
         };
-        let came: Vec<Vec<f64>> = swap(ranks, self.send.iter().map(of).collect())?;
+        let came: Vec<Vec<f64>> = swap_in_time(ranks, self.send.iter().map(of).collect())?;
         let mut out = vec![f64::NAN; width * self.range.len()];
         for (from, (places, values)) in self.receive.iter().zip(came).enumerate() {
             let (expected, found) = (8 * width * places.len(), 8 * values.len());
@@ -165,7 +165,7 @@ impl FileRows {
         whole: Option<&[f64]>,
     ) -> Result<Vec<f64>, CommError> {
         let Some(whole) = whole else {
-            let bytes = ranks.receive_patiently(0, Tag::Collective)?;
+            let bytes = ranks.receive(0, Tag::Collective)?;
             let (expected, found) = (8 * width * self.range.len(), bytes.len());
             let length = CommError::Length { from: 0, expected, found };
             return if found == expected { Ok(wire::values(&bytes)) } else { Err(length) };
@@ -206,7 +206,7 @@ impl FileRows {
                 .try_for_each(|to| ranks.send(to, Tag::Collective, head.clone().into_bytes()))?;
             (made.map(|(file, _)| Some(file)), header.len(), more)
         } else {
-            let bytes = ranks.receive_patiently(0, Tag::Collective)?;
+            let bytes = ranks.receive(0, Tag::Collective)?;
             let head = serde_json::from_slice(&bytes);
             let (names, header, more): (_, usize, Vec<usize>) = head.map_err(|_| unread(&bytes))?;
             (joined(names), header, more)
@@ -355,7 +355,7 @@ impl Picks {
     fn take(&self, ranks: &dyn Communicator, width: usize, values: &[f64]) -> Result<Vec<f64>, CommError> {
         let of = |&place: &u32| values[place as usize * width..][..width].iter().copied();
         let lists = self.asked.iter().map(|places| places.iter().flat_map(of).collect()).collect();
-        let came: Vec<Vec<f64>> = swap(ranks, lists)?;
+        let came: Vec<Vec<f64>> = swap_in_time(ranks, lists)?;
         let mut next = vec![0; came.len()];
         let mut out = Vec::with_capacity(width * self.from.len());
         for &whom in &self.from {
