@@ -36,9 +36,12 @@ pub enum Tag {
     Halo(u32),
 }
 
+/// So many times as long as for any other message ranks wait for those that write files: disks that many write to are slow.
+const WITH_FILES: u32 = 5;
+
 /// Ranks of one problem, numbered from 0, and the messages between them.
 ///
-/// An implementation gives [`send`](Self::send) and [`receive`](Self::receive); everything else is made of them, and may
+/// An implementation gives [`send`](Self::send) and [`receive_within`](Self::receive_within); everything else is made of them, and may
 /// be replaced where a library does it better. Collective operations are called by all ranks in the same order.
 pub trait Communicator: Debug + Send + Sync {
     /// My number.
@@ -53,23 +56,36 @@ pub trait Communicator: Debug + Send + Sync {
     /// [`CommError::NoRank`]; [`CommError::Ended`] when another rank has failed.
     fn send(&self, to: usize, tag: Tag, bytes: Vec<u8>) -> Result<(), CommError>;
 
-    /// The oldest message of another rank with this tag; waits for it.
+    /// The oldest message of another rank with this tag; waits for it, but no longer than so.
     ///
     /// # Errors
     /// [`CommError::NoRank`]; [`CommError`] when another rank has failed, has left or stays silent too long.
-    fn receive(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError>;
+    fn receive_within(&self, patience: Duration, from: usize, tag: Tag) -> Result<Vec<u8>, CommError>;
 
-    /// As [`Communicator::receive`] without an end to the wait, but for ranks that fail or leave: for those that wait while another
-    /// one reads or writes files.
+    /// As [`Communicator::receive_within`], with the [patience](Self::patience) of this communicator.
+    ///
+    /// # Errors
+    /// As [`Communicator::receive_within`].
+    fn receive(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
+        self.receive_within(self.patience(), from, tag)
+    }
+
+    /// As [`Communicator::receive`] without an end to the wait, but for ranks that fail or leave: for preparations that take one rank much
+    /// longer than another.
     ///
     /// # Errors
     /// As [`Communicator::receive`].
     fn receive_patiently(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
-        self.receive(from, tag)
+        self.receive_within(Duration::MAX, from, tag)
     }
 
     /// How long a rank waits for another one.
     fn patience(&self) -> Duration;
+
+    /// How long a rank waits for another one that writes files in the midst of a run: five times as long as else.
+    fn patience_with_files(&self) -> Duration {
+        self.patience().saturating_mul(WITH_FILES)
+    }
 
     /// Whether another rank is known to have failed, without a message.
     ///
@@ -92,19 +108,28 @@ pub trait Communicator: Debug + Send + Sync {
         self.reduce(Op::Sum, &mut [])
     }
 
+    /// As [`Communicator::barrier`], but waits no longer than so.
+    ///
+    /// # Errors
+    /// As [`Communicator::barrier`].
+    fn barrier_within(&self, patience: Duration) -> Result<(), CommError> {
+        let (own, size) = (self.rank(), self.size());
+        let wait = |from| self.receive_within(patience, from, Tag::Collective).map(drop);
+        if own > 0 {
+            self.send(0, Tag::Collective, Vec::new())?;
+            return wait(0);
+        }
+        others(own, size).try_for_each(wait)?;
+        others(own, size).try_for_each(|to| self.send(to, Tag::Collective, Vec::new()))
+    }
+
     /// As [`Communicator::barrier`] without an end to the wait, but for ranks that fail or leave: for preparations that take one rank much
     /// longer than another.
     ///
     /// # Errors
     /// [`CommError`] when another rank has failed or has left.
     fn barrier_patiently(&self) -> Result<(), CommError> {
-        let (own, size) = (self.rank(), self.size());
-        if own > 0 {
-            self.send(0, Tag::Collective, Vec::new())?;
-            return self.receive_patiently(0, Tag::Collective).map(drop);
-        }
-        others(own, size).try_for_each(|from| self.receive_patiently(from, Tag::Collective).map(drop))?;
-        others(own, size).try_for_each(|to| self.send(to, Tag::Collective, Vec::new()))
+        self.barrier_within(Duration::MAX)
     }
 
     /// The root's bytes on every rank.

@@ -20,7 +20,7 @@ impl Communicator for Solo {
         Err(CommError::NoRank { rank: to, own: 0, size: 1 })
     }
 
-    fn receive(&self, from: usize, _: Tag) -> Result<Vec<u8>, CommError> {
+    fn receive_within(&self, _: Duration, from: usize, _: Tag) -> Result<Vec<u8>, CommError> {
         Err(CommError::NoRank { rank: from, own: 0, size: 1 })
     }
 

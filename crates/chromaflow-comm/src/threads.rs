@@ -164,12 +164,37 @@ impl Communicator for Threads {
         Ok(())
     }
 
-    fn receive(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
-        self.receive_within(self.world.patience, from, tag)
-    }
-
-    fn receive_patiently(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
-        self.receive_within(Duration::MAX, from, tag)
+    fn receive_within(&self, patience: Duration, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
+        self.partner(from)?;
+        let (mailbox, started) = (&self.world.boxes[self.rank], Instant::now());
+        // To be woken takes longer than most messages do: with a core to spare a rank looks before it sleeps.
+        let mut looks = self.world.roomy;
+        let mut messages = mailbox.lock();
+        loop {
+            self.world.check()?;
+            if let Some(bytes) = messages.get_mut(&(from, tag)).and_then(VecDeque::pop_front) {
+                return Ok(bytes);
+            }
+            if self.world.left[from].load(Ordering::Acquire) {
+                return Err(CommError::Left { rank: from });
+            }
+            let rest = patience.saturating_sub(started.elapsed());
+            if rest.is_zero() {
+                return Err(CommError::Late { rank: from, patience });
+            }
+            if std::mem::take(&mut looks) {
+                let count = mailbox.count.load(Ordering::Acquire);
+                drop(messages);
+                looks = (0..LOOKS).any(|_| {
+                    std::hint::spin_loop();
+                    mailbox.count.load(Ordering::Acquire) != count
+                });
+                messages = mailbox.lock();
+                continue;
+            }
+            let woken = mailbox.news.wait_timeout(messages, rest.min(LONGEST));
+            messages = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     fn patience(&self) -> Duration {
@@ -267,39 +292,6 @@ impl Threads {
             } else {
                 thread::sleep(NAP);
             }
-        }
-    }
-
-    fn receive_within(&self, patience: Duration, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
-        self.partner(from)?;
-        let (mailbox, started) = (&self.world.boxes[self.rank], Instant::now());
-        // To be woken takes longer than most messages do: with a core to spare a rank looks before it sleeps.
-        let mut looks = self.world.roomy;
-        let mut messages = mailbox.lock();
-        loop {
-            self.world.check()?;
-            if let Some(bytes) = messages.get_mut(&(from, tag)).and_then(VecDeque::pop_front) {
-                return Ok(bytes);
-            }
-            if self.world.left[from].load(Ordering::Acquire) {
-                return Err(CommError::Left { rank: from });
-            }
-            let rest = patience.saturating_sub(started.elapsed());
-            if rest.is_zero() {
-                return Err(CommError::Late { rank: from, patience });
-            }
-            if std::mem::take(&mut looks) {
-                let count = mailbox.count.load(Ordering::Acquire);
-                drop(messages);
-                looks = (0..LOOKS).any(|_| {
-                    std::hint::spin_loop();
-                    mailbox.count.load(Ordering::Acquire) != count
-                });
-                messages = mailbox.lock();
-                continue;
-            }
-            let woken = mailbox.news.wait_timeout(messages, rest.min(LONGEST));
-            messages = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }

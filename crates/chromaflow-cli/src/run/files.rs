@@ -5,6 +5,7 @@ use super::flow::Flow;
 use super::history::{self, Row};
 use super::loads::Loads;
 use super::march::{Finished, Run};
+use super::over_ranks;
 use super::profiles::Line;
 use super::samples::Samples;
 use super::surface;
@@ -20,6 +21,9 @@ use chromaflow_flow::mesh::vtk::write_hdf;
 use chromaflow_flow::mesh::{self, Mesh, cgns};
 use chromaflow_flow::output::{Field, Restart, VtuOptions, remove_pieces, write_surface, write_volume};
 use std::path::{Path, PathBuf};
+
+/// The name of a run's restart.
+pub const RESTART: &str = "restart.safetensors";
 
 /// Where a run writes.
 pub struct Files {
@@ -62,7 +66,7 @@ impl Files {
 
     /// The restart.
     pub fn restart(&self) -> PathBuf {
-        self.folder.join("restart.safetensors")
+        self.folder.join(RESTART)
     }
 
     /// Writes restart and histories; those before stay until they are complete.
@@ -76,7 +80,8 @@ impl Files {
     ) -> CliResult<Vec<PathBuf>> {
         let mut more = Restart::default();
         let mut written = samples.store(&mut more, &self.folder)?;
-        flow.write_restart(&self.restart(), more).map_err(|e| CliError::environment(e.to_string()))?;
+        let path = self.restart();
+        flow.write_restart(&path, more).map_err(|e| over_ranks::with_remedy(&e, &path))?;
         loads.write(&self.loads())?;
         history::write(&self.history(), run.equations, &flow.coupled(), rows)?;
         written.extend([self.restart(), self.history(), self.loads()]);

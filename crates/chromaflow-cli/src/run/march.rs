@@ -273,15 +273,9 @@ impl Run<'_> {
         Some((found, found.strouhal(unsteady.dt, length, velocity)))
     }
 
-    /// A device that failed takes the state with it; what is on disk stays.
+    /// A device or a rank has failed.
     fn lost(&self, error: &FlowError) -> CliError {
-        let restart = self.files.restart();
-        let remedy = if restart.exists() {
-            format!("go on from {} with --resume", restart.display())
-        } else {
-            "no restart had been written yet".to_owned()
-        };
-        CliError::environment(format!("{error}; {remedy}"))
+        over_ranks::with_remedy(error, &self.files.restart())
     }
 }
 

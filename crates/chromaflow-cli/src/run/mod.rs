@@ -18,6 +18,7 @@ mod summary;
 pub mod unstructured;
 mod verify;
 
+pub use files::RESTART;
 pub use interrupt::asked as interrupted;
 pub use prepare::{Prepared, known, prepare};
 pub use record::{cuts, history, live, loads, profiles, samples, surface, trace};

@@ -1,5 +1,6 @@
 //! Ranks of a run: who they are, what they agree on before the mesh is read, and how they end.
 
+use super::files::RESTART;
 use super::{Args, interrupt, unstructured};
 use crate::case::{Case, CaseFile, Source, StepName};
 use crate::context::{Backend, Context};
@@ -17,6 +18,7 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,6 +65,35 @@ pub fn ended(error: &FlowError) -> CliError {
             CliError::input(error.to_string())
         }
         _ => CliError::environment(error.to_string()),
+    }
+}
+
+/// Of what takes the state with it: what is on disk stays.
+pub fn with_remedy(error: &FlowError, restart: &Path) -> CliError {
+    let remedy = if restart.exists() {
+        format!("go on from {} with --resume", restart.display())
+    } else {
+        "no restart had been written yet".to_owned()
+    };
+    CliError::environment(format!("{error}; {remedy}"))
+}
+
+/// Does a rank's part of what rank 0 computes, `follow`, as long as that asks for something; when rank 0 itself falls silent, its restart in
+/// this folder is what is left.
+///
+/// # Errors
+/// As [`ended`].
+pub fn followed(
+    ranks: &Ranks,
+    folder: &Path,
+    follow: impl FnOnce(Duration) -> Result<(), FlowError>,
+) -> CliResult {
+    match follow(ranks.ranks.patience_with_files()) {
+        Ok(()) => Ok(Done::Success),
+        Err(error @ FlowError::Ranks(CommError::Late { rank: 0, .. })) => {
+            Err(with_remedy(&error, &folder.join(RESTART)))
+        }
+        Err(error) => Err(ended(&error)),
     }
 }
 
@@ -341,7 +372,7 @@ pub fn asked(ranks: &Ranks, mesh: Option<(&Mesh, bool, bool)>) -> CliResult<Aske
 ///
 /// # Errors
 /// Status 2 for a set-up that cannot be run, status 3 when another rank has failed.
-pub fn follow(source: &Source, case: &CaseFile, ctx: &Context, ranks: Ranks) -> CliResult {
+pub fn follow((source, folder): (&Source, &Path), case: &CaseFile, ctx: &Context, ranks: Ranks) -> CliResult {
     case.check(source)?;
     let Asked { markers, planar, stretched, slab } = asked(&ranks, None)?;
     let known: Vec<_> = markers.iter().map(|m| (m.name.clone(), super::known(m))).collect();
@@ -353,9 +384,9 @@ pub fn follow(source: &Source, case: &CaseFile, ctx: &Context, ranks: Ranks) -> 
     if let Some(gpu) = ctx.gpu() {
         gpu.prepare(chromaflow_flow::gpu::kernels_of(&config));
     }
+    let all = ranks.clone();
     let solver = FlowSolver::over_ranks(None, config, Arc::clone(ctx.team()), ranks);
     let mut solver = solver.map_err(|e| unstructured::refused(source, &e))?;
     unstructured::compute_on_gpu(&mut solver, ctx, source)?;
-    solver.follow().map_err(|e| ended(&e))?;
-    Ok(Done::Success)
+    followed(&all, folder, |patience| solver.follow_within(patience))
 }

@@ -10,7 +10,7 @@ use super::{Args, over_ranks, summary};
 use crate::case::{CaseFile, NonlinearName, Source, StepName};
 use crate::cite;
 use crate::context::Context;
-use crate::error::{CliError, CliResult, Done};
+use crate::error::{CliError, CliResult};
 use crate::run::files::Files;
 use chromaflow_device::cuda::Gpu;
 use chromaflow_flow::config::Boundary;
@@ -61,12 +61,13 @@ pub fn run(
         FlowError::TurbulenceOption { key, problem } => source.error(&["turbulence", key], problem),
         other => refused(source, &other),
     };
+    let folder = args.out.clone().unwrap_or_else(|| case.folder(source));
     if let Some(ranks) = ranks.filter(|ranks| ranks.ranks.rank() > 0) {
         let solver = StructuredSolver::over_ranks(grid, config, Arc::clone(ctx.team()), ranks);
-        solver.map_err(bad)?.follow().map_err(|e| over_ranks::ended(&e))?;
-        return Ok(Done::Success);
+        let mut solver = solver.map_err(bad)?;
+        return over_ranks::followed(ranks, &folder, |patience| solver.follow_within(patience));
     }
-    let files = Files::new(args.out.clone().unwrap_or_else(|| case.folder(source)), &case.output)?;
+    let files = Files::new(folder, &case.output)?;
     let run = Run {
         args,
         ctx,

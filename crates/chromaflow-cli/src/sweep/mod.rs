@@ -71,7 +71,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
             println!("{}", row(&point));
         }
         if point.converged {
-            last = Some(point.folder.join("restart.safetensors"));
+            last = Some(point.folder.join(run::RESTART));
         }
         points.push(point);
         write_table(&out.join("sweep.csv"), &swept.key, &points)?;

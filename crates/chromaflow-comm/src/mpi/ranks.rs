@@ -99,22 +99,6 @@ impl Mpi {
         Err(CommError::NoRank { rank, own: self.rank, size: self.size })
     }
 
-    fn receive_within(&self, patience: Duration, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
-        self.partner(from)?;
-        let mut all = Vec::new();
-        loop {
-            let part = self.next_part(patience, from, tag)?;
-            let last = part.len() < LONGEST;
-            if last && all.is_empty() {
-                return Ok(part);
-            }
-            all.extend_from_slice(&part);
-            if last {
-                return Ok(all);
-            }
-        }
-    }
-
     fn next_part(&self, patience: Duration, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
         let start = Instant::now();
         let mut looks = 0_u32;
@@ -160,12 +144,20 @@ impl Communicator for Mpi {
         if bytes.len().is_multiple_of(LONGEST) { post(Vec::new()) } else { Ok(()) }
     }
 
-    fn receive(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
-        self.receive_within(self.patience, from, tag)
-    }
-
-    fn receive_patiently(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
-        self.receive_within(Duration::MAX, from, tag)
+    fn receive_within(&self, patience: Duration, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
+        self.partner(from)?;
+        let mut all = Vec::new();
+        loop {
+            let part = self.next_part(patience, from, tag)?;
+            let last = part.len() < LONGEST;
+            if last && all.is_empty() {
+                return Ok(part);
+            }
+            all.extend_from_slice(&part);
+            if last {
+                return Ok(all);
+            }
+        }
     }
 
     fn patience(&self) -> Duration {

@@ -9,6 +9,7 @@ use chromaflow::dist::{Links, Share};
 use chromaflow_comm::{CommError, Communicator, Op, Tag};
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What orders travel with.
 const ORDERS: Tag = Tag::Halo(2);
@@ -23,24 +24,24 @@ impl Order {
         Ok(())
     }
 
-    /// What rank 0 has this one do next; none where nobody leads.
-    fn next(share: Option<&Arc<Share>>) -> Result<Option<Self>, FlowError> {
+    /// What rank 0 has this one do next, which it tells in so long; none where nobody leads.
+    fn next(share: Option<&Arc<Share>>, patience: Duration) -> Result<Option<Self>, FlowError> {
         let Some(share) = share.filter(|share| share.ranks().rank() > 0) else { return Ok(None) };
-        // Rank 0 may write files for as long as it takes.
-        let bytes = share.ranks().receive_patiently(0, ORDERS)?;
+        let bytes = share.ranks().receive_within(patience, 0, ORDERS)?;
         let length = CommError::Length { from: 0, expected: 9, found: bytes.len() };
         Ok(Some(Self::unpack(&bytes).ok_or(length)?))
     }
 }
 
 impl<S: Host> March<S> {
-    /// Does a rank's part of whatever rank 0 is asked for, until rank 0 ends ([`March::dismiss`]): `part` of what is not done alike by all
-    /// systems.
+    /// Does a rank's part of whatever rank 0 is asked for, until rank 0 ends ([`March::dismiss`]), and waits for so long each time: `part`
+    /// of what is not done alike by all systems.
     pub(crate) fn follow_by(
         &mut self,
+        patience: Duration,
         part: impl Fn(&mut Self, Order) -> Result<(), FlowError>,
     ) -> Result<(), FlowError> {
-        while let Some(order) = Order::next(self.host.share())? {
+        while let Some(order) = Order::next(self.host.share(), patience)? {
             if !matches!(order, Order::Step | Order::Reports) {
                 // Rank 0 looks at its own state of the host, too.
                 self.sync()?;

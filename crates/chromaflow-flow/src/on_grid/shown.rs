@@ -4,6 +4,7 @@ use super::OnGrid;
 use crate::march::{FlowError, Host, March, Order, Spread};
 use crate::output::{Field, Restart};
 use crate::ranks::BlockRanks;
+use std::time::Duration;
 
 /// A system that runs look at, on a structured grid.
 pub trait Shown: Host {
@@ -74,12 +75,21 @@ impl<S: Shown> March<S> {
 }
 
 impl<S: Shown + OnGrid> March<S> {
-    /// Does a rank's part of whatever rank 0 is asked for, until rank 0 ends ([`Self::dismiss`]).
+    /// Does a rank's part of whatever rank 0 is asked for, until rank 0 ends ([`March::dismiss`]). Between two wishes rank 0 may take as
+    /// long as it likes.
     ///
     /// # Errors
     /// [`FlowError::Ranks`] when another rank has failed.
     pub fn follow(&mut self) -> Result<(), FlowError> {
-        self.follow_by(|me, order| {
+        self.follow_within(Duration::MAX)
+    }
+
+    /// The same where rank 0 asks for something at least so often: it has failed when it does not.
+    ///
+    /// # Errors
+    /// [`FlowError::Ranks`] when another rank has failed.
+    pub fn follow_within(&mut self, patience: Duration) -> Result<(), FlowError> {
+        self.follow_by(patience, |me, order| {
             match order {
                 Order::Fields => drop(me.fields()),
                 Order::Restart => drop(me.restart()),

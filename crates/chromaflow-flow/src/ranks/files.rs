@@ -57,7 +57,7 @@ impl From<CommError> for FilesError {
     }
 }
 
-/// Waits for all ranks, however long they take; what each says, or of the first that has failed `error`, on all.
+/// Waits for all ranks, each of which may be busy with a file; what each says, or of the first that has failed `error`, on all.
 ///
 /// # Errors
 /// [`FilesError`].
@@ -66,7 +66,7 @@ pub fn agreed(
     (own, failed): (bool, Option<String>),
     error: fn(usize, String) -> FilesError,
 ) -> Result<Vec<bool>, FilesError> {
-    ranks.barrier_patiently()?;
+    ranks.barrier_within(ranks.patience_with_files())?;
     let mine = failed.map_or_else(|| vec![u8::from(own)], |problem| format!("!{problem}").into_bytes());
     let all = ranks.gather_all(&mine)?;
     let failed = all.iter().enumerate().find_map(|(rank, said)| Some((rank, said.strip_prefix(b"!")?)));

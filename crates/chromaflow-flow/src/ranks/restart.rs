@@ -78,7 +78,7 @@ impl FileRows {
             send[reader].push((row, by));
             numbers[reader].push(node);
         }
-        let mut receive = swap(ranks, numbers)?;
+        let mut receive = swap_in_time(ranks, numbers)?;
         receive.iter_mut().flatten().for_each(|node| *node -= range.start as u32);
         Ok(Self { nodes, range, send, receive })
     }
@@ -101,7 +101,7 @@ impl FileRows {
                 }
                 lists.swap_remove(0)
             }
-            None => wire::values(&ranks.receive_patiently(0, Tag::Collective)?),
+            None => wire::values(&ranks.receive(0, Tag::Collective)?),
         };
         let expected = CommError::Length { from: 0, expected: 12, found: 0 };
         let (&[nodes, ..], own) = own.split_first().ok_or(expected)?;

@@ -444,9 +444,9 @@ impl Communicator for Delayed {
         self.wait();
         self.ranks.send(to, tag, bytes)
     }
-    fn receive(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
+    fn receive_within(&self, patience: Duration, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
         self.wait();
-        self.ranks.receive(from, tag)
+        self.ranks.receive_within(patience, from, tag)
     }
     fn patience(&self) -> Duration {
         self.ranks.patience()

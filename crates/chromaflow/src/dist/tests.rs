@@ -441,8 +441,13 @@ fn the_order_of_arrival_changes_no_bit() {
             std::thread::sleep(Duration::from_micros((bytes.len() * 7 + to * 13) as u64 % 5 * 100));
             self.0.send(to, tag, bytes)
         }
-        fn receive(&self, from: usize, tag: chromaflow_comm::Tag) -> Result<Vec<u8>, CommError> {
-            self.0.receive(from, tag)
+        fn receive_within(
+            &self,
+            patience: Duration,
+            from: usize,
+            tag: chromaflow_comm::Tag,
+        ) -> Result<Vec<u8>, CommError> {
+            self.0.receive_within(patience, from, tag)
         }
         fn patience(&self) -> Duration {
             self.0.patience()

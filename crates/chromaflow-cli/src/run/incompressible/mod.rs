@@ -14,7 +14,7 @@ use super::{Args, bytes, over_ranks, summary};
 use crate::case::{Source, TurbulenceSection};
 use crate::cite;
 use crate::context::Context;
-use crate::error::{CliError, CliResult, Done};
+use crate::error::{CliError, CliResult};
 use crate::run::files::Files;
 use case::IncompressibleCase;
 use chromaflow::BlockCsr;
@@ -66,11 +66,11 @@ pub fn run(
         }
     };
     let mut solver = solver.map_err(|e| refused(source, &e))?;
-    if ranks.is_some_and(|ranks| ranks.ranks.rank() > 0) {
-        solver.follow().map_err(|e| over_ranks::ended(&e))?;
-        return Ok(Done::Success);
+    let folder = args.out.clone().unwrap_or_else(|| case.output.folder_of(source));
+    if let Some(ranks) = ranks.filter(|ranks| ranks.ranks.rank() > 0) {
+        return over_ranks::followed(ranks, &folder, |patience| solver.follow_within(patience));
     }
-    let files = Files::new(args.out.clone().unwrap_or_else(|| case.output.folder_of(source)), &case.output)?;
+    let files = Files::new(folder, &case.output)?;
     if let Some(gpu) = ctx.gpu() {
         solver.use_gpu(gpu).map_err(|e| CliError::environment(e.to_string()))?;
     }

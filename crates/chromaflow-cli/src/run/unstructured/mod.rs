@@ -14,7 +14,7 @@ use super::{Args, Prepared, over_ranks, prepare, summary};
 use crate::case::{CaseFile, Source};
 use crate::cite;
 use crate::context::Context;
-use crate::error::{CliError, CliResult, Done};
+use crate::error::{CliError, CliResult};
 use crate::run::files::Files;
 use crate::run::profiles::WallUnits;
 use chromaflow::BlockCsr;
@@ -53,7 +53,7 @@ pub fn run(
     let follows = ranks.as_ref().is_some_and(|ranks| ranks.ranks.rank() > 0);
     if let Some(ranks) = &ranks {
         if follows && way != Way::Slices {
-            return over_ranks::follow(&source, &case, ctx, ranks.clone());
+            return over_ranks::follow((&source, &folder), &case, ctx, ranks.clone());
         }
         if case.output.matrix > 0 {
             return Err(source
@@ -69,16 +69,15 @@ pub fn run(
     if way == Way::Slices {
         let mut read = 0.0;
         let ranks = ranks.unwrap_or_else(over_ranks::of_one);
-        let files = if follows { None } else { Some(Files::new(folder, &case.output)?) };
-        let (prepared, mut solver) = slices::prepare(source, case, ctx.team(), ranks, |config| {
+        let files = if follows { None } else { Some(Files::new(folder.clone(), &case.output)?) };
+        let (prepared, mut solver) = slices::prepare(source, case, ctx.team(), ranks.clone(), |config| {
             read = start.elapsed().as_secs_f64();
             prepare_gpu(config);
         })?;
         give_back_freed();
         compute_on_gpu(&mut solver, ctx, &prepared.source)?;
         let Some(files) = files else {
-            solver.follow().map_err(|e| over_ranks::ended(&e))?;
-            return Ok(Done::Success);
+            return over_ranks::followed(&ranks, &folder, |patience| solver.follow_within(patience));
         };
         let flow = OnMesh { prepared: &prepared, quality: Value::Null, solver, ctx, program, read };
         return lead(args, flow, (files, start));

@@ -268,8 +268,8 @@ impl Communicator for Elsewhere {
     fn send(&self, to: usize, tag: Tag, bytes: Vec<u8>) -> Result<(), CommError> {
         self.0.send(to, tag, bytes)
     }
-    fn receive(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
-        let bytes = self.0.receive(from, tag)?;
+    fn receive_within(&self, patience: Duration, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
+        let bytes = self.0.receive_within(patience, from, tag)?;
         Ok(match String::from_utf8(bytes) {
             // What rank 0 tells of a file.
             Ok(text) if self.rank() == 1 && text.starts_with('[') => {

@@ -22,6 +22,7 @@ use chromaflow::order::Plan;
 use chromaflow_device::Team;
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A part of a mesh, and what rank 0 knows of the whole.
 pub(super) struct Divided {
@@ -130,12 +131,21 @@ impl FlowSolver {
         Self::numbered((mesh, plan, edges), config, (team, laps), (images, Some(divided)))
     }
 
-    /// Does a rank's part of whatever rank 0 is asked for, until rank 0 ends ([`FlowSolver::dismiss`]).
+    /// Does a rank's part of whatever rank 0 is asked for, until rank 0 ends ([`FlowSolver::dismiss`]). Between two wishes rank 0 may take as
+    /// long as it likes.
     ///
     /// # Errors
     /// [`FlowError::Ranks`] when another rank has failed.
     pub fn follow(&mut self) -> Result<(), FlowError> {
-        self.follow_by(|me, order| {
+        self.follow_within(Duration::MAX)
+    }
+
+    /// The same where rank 0 asks for something at least so often: it has failed when it does not.
+    ///
+    /// # Errors
+    /// [`FlowError::Ranks`] when another rank has failed.
+    pub fn follow_within(&mut self, patience: Duration) -> Result<(), FlowError> {
+        self.follow_by(patience, |me, order| {
             match order {
                 Order::Fields => drop(me.fields()),
                 Order::Pieces => me.host.write_piece()?,

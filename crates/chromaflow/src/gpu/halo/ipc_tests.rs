@@ -78,17 +78,17 @@ impl Communicator for Pair {
         written.map_err(|error| CommError::Library { why: error.to_string() })
     }
 
-    fn receive(&self, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
+    fn receive_within(&self, patience: Duration, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
         let (start, mut all) = (Instant::now(), self.inbox.0.lock().unwrap());
         loop {
             if let Some(bytes) = all.0.get_mut(&tag).and_then(VecDeque::pop_front) {
                 return Ok(bytes);
             }
-            let rest = self.patience.saturating_sub(start.elapsed());
+            let rest = patience.saturating_sub(start.elapsed());
             if all.1 {
                 return Err(CommError::Left { rank: from });
             } else if rest.is_zero() {
-                return Err(CommError::Late { rank: from, patience: self.patience });
+                return Err(CommError::Late { rank: from, patience });
             }
             all = self.inbox.1.wait_timeout(all, rest).unwrap().0;
         }
