@@ -134,7 +134,7 @@ fn one(args: &Args, ctx: &Context, ranks: Option<Ranks>) -> CliResult {
     let path = args.case.as_deref().expect("clap asks for it");
     let (source, case) = Case::read(path, &args.sets, ctx.global.backend)?;
     if let Some(ranks) = &ranks {
-        over_ranks::refuse(&source, &case, ctx)?;
+        over_ranks::refuse(&source, &case)?;
         over_ranks::agree(ranks, &source)?;
     }
     match (source, case) {

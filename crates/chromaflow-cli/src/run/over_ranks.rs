@@ -233,11 +233,11 @@ fn lost(error: &CommError) -> CliError {
     CliError::environment(error.to_string())
 }
 
-/// Refuses cases that one rank alone computes, and those of grids on GPUs of several ranks.
+/// Refuses cases that one rank alone computes.
 ///
 /// # Errors
 /// Status 2 with what to do instead.
-pub fn refuse(source: &Source, case: &Case, ctx: &Context) -> CliResult<()> {
+pub fn refuse(source: &Source, case: &Case) -> CliResult<()> {
     const ALONE: &str = "leave out --ranks, --gpus, --reproducible and mpirun";
     match case {
         Case::Structured(case) if case.structured.method == StepName::LaxWendroff => Err(source.error(
@@ -248,24 +248,41 @@ pub fn refuse(source: &Source, case: &Case, ctx: &Context) -> CliResult<()> {
             Err(source
                 .error(&["output", "matrix"], "one rank alone writes linear systems: leave out --ranks"))
         }
-        Case::Structured(_) | Case::Incompressible(_) if ctx.gpu().is_some() => Err(CliError::input(
-            "ranks compute structured grids on CPUs: leave out --gpus and --backend cuda, or, for one GPU alone, --ranks, \
-             --reproducible and mpirun",
-        )),
         _ => Ok(()),
     }
 }
 
-/// What the second line of a run says of ranks, and the most cells of one over the mean.
-pub fn headline(division: Option<(usize, f64)>) -> String {
-    division.map_or_else(String::new, |(ranks, balance)| format!("; {ranks} ranks, balance {balance:.3}"))
+/// How a grid is divided among ranks.
+pub struct Division<'a> {
+    ranks: usize,
+    /// Most cells of one over the mean.
+    balance: f64,
+    /// How messages pass between devices, where devices compute.
+    halo: Option<&'a str>,
+}
+
+impl<'a> Division<'a> {
+    /// Of so many ranks, where there are several.
+    pub fn of(division: Option<(usize, f64)>, halo: Option<&'a str>) -> Option<Self> {
+        division.map(|(ranks, balance)| Self { ranks, balance, halo })
+    }
+}
+
+/// What the second line of a run says of ranks.
+pub fn headline(division: Option<&Division<'_>>) -> String {
+    let Some(Division { ranks, balance, halo }) = division else { return String::new() };
+    let by = halo.map_or_else(String::new, |path| format!(", halos by {path}"));
+    format!("; {ranks} ranks, balance {balance:.3}{by}")
 }
 
 /// The same for scripts, and the seconds that this rank has spent in exchanges and sums.
-pub fn facts<S: Host>(division: Option<(usize, f64)>, solver: &March<S>, facts: &mut Map<String, Value>) {
-    let Some((ranks, balance)) = division else { return };
+pub fn facts<S: Host>(division: Option<&Division<'_>>, solver: &March<S>, facts: &mut Map<String, Value>) {
+    let Some(Division { ranks, balance, halo }) = division else { return };
     facts.insert("ranks".to_owned(), json!(ranks));
     facts.insert("balance".to_owned(), json!(balance));
+    if let Some(path) = halo {
+        facts.insert("halo".to_owned(), json!(path));
+    }
     facts.insert("halo_s".to_owned(), json!(solver.exchange_seconds()));
 }
 

@@ -4,9 +4,10 @@ use super::advice::{Trouble, on_points};
 use super::flow::{Flow, choking, steady_eddies};
 use super::history::Equations;
 use super::march::{Finished, Run};
+use super::over_ranks::{self, Division};
 use super::profiles::WallUnits;
 use super::unstructured::refused;
-use super::{Args, over_ranks, summary};
+use super::{Args, summary};
 use crate::case::{CaseFile, NonlinearName, Source, StepName};
 use crate::cite;
 use crate::context::Context;
@@ -65,6 +66,7 @@ pub fn run(
     if let Some(ranks) = ranks.filter(|ranks| ranks.ranks.rank() > 0) {
         let solver = StructuredSolver::over_ranks(grid, config, Arc::clone(ctx.team()), ranks);
         let mut solver = solver.map_err(bad)?;
+        compute_on_gpu(&mut solver, ctx, source)?;
         return over_ranks::followed(ranks, &folder, |patience| solver.follow_within(patience));
     }
     let files = Files::new(folder, &case.output)?;
@@ -93,6 +95,15 @@ pub fn run(
         };
         OnGrid { case, config, ctx, solver: solver.map_err(bad)? }.go(&run)
     }
+}
+
+/// Moves a solver to the GPU, where one computes.
+fn compute_on_gpu<S: GridSystem>(solver: &mut March<S>, ctx: &Context, source: &Source) -> CliResult<()> {
+    let Some(gpu) = ctx.gpu() else { return Ok(()) };
+    S::use_gpu(solver, gpu).map_err(|e| match e {
+        FlowError::Linear(what) => source.error(&["structured", "method"], &what),
+        other => CliError::environment(other.to_string()),
+    })
 }
 
 /// Whether the grid is two-dimensional with its lift along y.
@@ -124,12 +135,7 @@ struct OnGrid<'a, S: Host> {
 
 impl<S: GridSystem> OnGrid<'_, S> {
     fn go(mut self, run: &Run<'_>) -> CliResult {
-        if let Some(gpu) = self.ctx.gpu() {
-            S::use_gpu(&mut self.solver, gpu).map_err(|e| match e {
-                FlowError::Linear(what) => run.source.error(&["structured", "method"], &what),
-                other => CliError::environment(other.to_string()),
-            })?;
-        }
+        compute_on_gpu(&mut self.solver, self.ctx, run.source)?;
         let done = run.go(&mut self);
         if done.is_ok() {
             self.solver.dismiss();
@@ -148,7 +154,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
             NonlinearName::NewtonKrylov => "Newton-Krylov steps around block ILU",
             _ => self.case.structured.method.title(),
         };
-        let ranks = over_ranks::headline(S::division(&self.solver));
+        let ranks = over_ranks::headline(S::division(&self.solver).as_ref());
         format!("structured grid: {blocks} blocks, {cells} cells; {step}{ranks}")
     }
 
@@ -277,7 +283,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
             "references": cite::of_case(self.case),
         });
         let Value::Object(mut facts) = facts else { unreachable!("written above") };
-        over_ranks::facts(S::division(&self.solver), &self.solver, &mut facts);
+        over_ranks::facts(S::division(&self.solver).as_ref(), &self.solver, &mut facts);
         if self.config.turbulence.is_some() {
             facts.insert("walls".to_owned(), summary::walls(self.solver.y_plus()));
             let model = self.case.turbulence.model;
@@ -297,7 +303,7 @@ trait GridSystem: Shown {
     fn entropy_error(solver: &March<Self>) -> f64;
     fn on_points(solver: &March<Self>, width: usize, rows: &[f64]) -> Vec<f64>;
     fn restart_places(solver: &March<Self>) -> Mesh;
-    fn division(_: &March<Self>) -> Option<(usize, f64)> {
+    fn division(_: &March<Self>) -> Option<Division<'_>> {
         None
     }
 }
@@ -331,8 +337,8 @@ grid_system!(
     |solver: &StructuredSolver, width, rows| {
         on_points(&solver.grid().to_mesh(), width, &solver.of_all_cells(width, rows))
     },
-    fn division(solver: &March<Self>) -> Option<(usize, f64)> {
-        solver.division()
+    fn division(solver: &March<Self>) -> Option<Division<'_>> {
+        Division::of(solver.division(), solver.halo_path())
     }
 );
 grid_system!(LaxWendroffSystem, LaxWendroffSolver::in_mesh_order);

@@ -2,14 +2,22 @@
 //! Ghost cells beyond interfaces on a GPU.
 
 use super::Exchange;
-use chromaflow::gpu::GpuError;
-use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read, Share, Stream};
+use crate::march::FlowError;
+use crate::on_grid::{GridPart, NONE};
+use chromaflow::gpu::{GpuError, ShareCuda, Wish};
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read, Share, Stream, Write};
 use chromaflow_device::{enqueue, kernels};
+use std::sync::Arc;
 
 kernels! {
     struct Kernels {
         fill_ghosts: FillGhosts {
-            pairs: u32, components: u32, cells: u64, by_cell: u32, copies: Read<[u32; 2]>, fields: Share<f64>,
+            pairs: u32, components: u32, cells: u64, by_cell: u32, copies: Read<[u32; 2]>, others: Read<f64>,
+            fields: Share<f64>,
+        },
+        take_cells: TakeCells {
+            count: u32, components: u32, cells: u64, by_cell: u32, list: Read<[u32; 2]>, fields: Read<f64>,
+            rows: Write<f64>,
         },
         fill_turned_ghosts: FillTurnedGhosts {
             count: u32, components: u32, cells: u64, by_cell: u32, copies: Read<u32>, matrices: Read<f64>,
@@ -45,6 +53,29 @@ pub struct ExchangeCuda {
     /// Both kinds without their matrices; empty where none are turned.
     all: DeviceBuffer<u32>,
     cells: usize,
+    /// Where there are ranks.
+    over: Option<OverRanks>,
+}
+
+/// What passes between ranks before copies are made.
+struct OverRanks {
+    share: Arc<ShareCuda>,
+    /// Cell and row of each cell that others need; the same by where it lies among the cells' own rows, `NONE` of ghosts.
+    own: DeviceBuffer<u32>,
+    own_by_rows: DeviceBuffer<u32>,
+    /// The row of each that comes.
+    come: DeviceBuffer<u32>,
+    /// `[rows, components]`, of this rank's cells and those that come.
+    rows: DeviceBuffer<f64>,
+}
+
+/// The most components of a cell that pass between ranks, and how they are to.
+#[derive(Clone, Copy, Debug)]
+pub struct Passage {
+    /// The most components.
+    pub widest: usize,
+    /// How.
+    pub wish: Wish,
 }
 
 impl ExchangeCuda {
@@ -59,7 +90,54 @@ impl ExchangeCuda {
         first: &[usize],
         cells: usize,
     ) -> Result<Self, GpuError> {
-        let pairs: Vec<u32> = exchange.pairs(first).flatten().collect();
+        Self::with(stream, exchange, first, cells, None)
+    }
+
+    /// The same for a part of a grid, over ranks where there are some; collective. Sides that are turned are of grids on one rank.
+    ///
+    /// # Errors
+    /// [`FlowError::Gpu`], [`FlowError::Ranks`].
+    pub(crate) fn of_part(
+        stream: &Stream,
+        part: &GridPart,
+        first: &[usize],
+        cells: usize,
+        passage: Passage,
+    ) -> Result<Self, FlowError> {
+        let Some(between) = part.between()? else {
+            return Ok(Self::new(stream, &part.exchange, first, cells)?);
+        };
+        let Passage { widest, wish } = passage;
+        let share = Arc::new(ShareCuda::new(&between.share, stream, &[], widest, wish)?);
+        let own = between.own.iter().flat_map(|&[block, at, row]| [first[block as usize] as u32 + at, row]);
+        let by_rows = between.own.iter().flat_map(|&[block, at, row]| {
+            let own = part.row_at(block as usize, at as usize);
+            [own.map_or(NONE, |own| own as u32), row]
+        });
+        let over = OverRanks {
+            own: stream.upload(&own.collect::<Vec<_>>())?,
+            own_by_rows: stream.upload(&by_rows.collect::<Vec<_>>())?,
+            come: stream.upload(&between.come)?,
+            rows: DeviceBuffer::zeroed(stream, widest * between.share.rows())?,
+            share,
+        };
+        // What comes from others lies behind all cells.
+        let first = [first, &[cells]].concat();
+        Ok(Self::with(stream, &part.exchange, &first, cells, Some((over, &between.come)))?)
+    }
+
+    fn with(
+        stream: &Stream,
+        exchange: &Exchange,
+        first: &[usize],
+        cells: usize,
+        over: Option<(OverRanks, &[u32])>,
+    ) -> Result<Self, GpuError> {
+        let row = |from: u32| match &over {
+            Some((_, come)) if from as usize >= cells => cells as u32 + come[from as usize - cells],
+            _ => from,
+        };
+        let pairs: Vec<u32> = exchange.pairs(first).flat_map(|[ghost, cell]| [ghost, row(cell)]).collect();
         let turned: Vec<u32> = exchange.turned(first).flatten().collect();
         let untwisted = turned.chunks_exact(3).flat_map(|copy| [copy[0], copy[1]]);
         let all: Vec<u32> =
@@ -72,15 +150,21 @@ impl ExchangeCuda {
             all: stream.upload(&all)?,
             matrices: stream.upload(exchange.matrices().as_flattened().as_flattened())?,
             cells,
+            over: over.map(|(over, _)| over),
         })
     }
 
-    /// Whether there is nothing to copy.
-    pub fn is_empty(&self) -> bool {
-        self.pairs.is_empty() && self.turned.is_empty()
+    /// The ranks, where there are some.
+    pub(crate) fn ranks(&self) -> Option<&ShareCuda> {
+        self.over.as_ref().map(|over| &*over.share)
     }
 
-    /// Enqueues the copies of states, whose components 1 to 3 are a vector.
+    /// Whether copies may be recorded in a graph: no host takes part in them.
+    pub(crate) fn is_recordable(&self) -> bool {
+        self.ranks().is_none_or(ShareCuda::is_recordable)
+    }
+
+    /// Enqueues the copies of states, over ranks collectively, whose components 1 to 3 are a vector.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
@@ -95,6 +179,7 @@ impl ExchangeCuda {
         layout: FieldLayout,
     ) -> Result<(), GpuError> {
         let (by_cell, turned) = (u32::from(layout == FieldLayout::Cells), self.turned.len() / 3);
+        self.pass(stream, fields, components, by_cell)?;
         self.copy(stream, &self.pairs, fields, components, by_cell)?;
         if turned > 0 {
             assert!(components >= 4, "states with a vector");
@@ -109,7 +194,7 @@ impl ExchangeCuda {
         Ok(())
     }
 
-    /// Enqueues the copies of numbers that are no parts of vectors, `[components, cells]`.
+    /// Enqueues the copies, over ranks collectively, of numbers that are no parts of vectors, `[components, cells]`.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
@@ -123,7 +208,57 @@ impl ExchangeCuda {
         components: usize,
     ) -> Result<(), GpuError> {
         let copies = if self.all.is_empty() { &self.pairs } else { &self.all };
+        self.pass(stream, fields, components, 0)?;
         self.copy(stream, copies, fields, components, 0)
+    }
+
+    /// Has cells of other ranks come here.
+    fn pass(
+        &self,
+        stream: &Stream,
+        fields: &DeviceBuffer<f64>,
+        components: usize,
+        by_cell: u32,
+    ) -> Result<(), GpuError> {
+        let Some(over) = &self.over else { return Ok(()) };
+        self.pass_some(stream, over, &over.own, (fields, components, by_cell))
+    }
+
+    /// Has values of rows of other ranks come here: where those lie, row after row, and which of them each cell that comes is; none without
+    /// ranks. Collective.
+    ///
+    /// **Shapes**: x `[rows, components]`.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`], [`GpuError::Ranks`].
+    pub(crate) fn of_others(
+        &self,
+        stream: &Stream,
+        x: &DeviceBuffer<f64>,
+        components: usize,
+    ) -> Result<Option<(&DeviceBuffer<f64>, &DeviceBuffer<u32>)>, GpuError> {
+        let Some(over) = &self.over else { return Ok(None) };
+        self.pass_some(stream, over, &over.own_by_rows, (x, components, 1))?;
+        Ok(Some((&over.rows, &over.come)))
+    }
+
+    fn pass_some(
+        &self,
+        stream: &Stream,
+        OverRanks { share, rows, .. }: &OverRanks,
+        list: &DeviceBuffer<u32>,
+        (fields, components, by_cell): (&DeviceBuffer<f64>, usize, u32),
+    ) -> Result<(), GpuError> {
+        let count = list.len() / 2;
+        let launch = self.kernels.take_cells.launch((count * components).div_ceil(256), 256);
+        // SAFETY: cells, or rows, are those of `fields`; `rows` has room for the widest.
+        unsafe {
+            enqueue! { launch, stream, TakeCells {
+                count: count as u32, components: components as u32, cells: self.cells as u64, by_cell,
+                list, fields, rows,
+            } }?;
+        }
+        share.exchange(components, &rows.part(0..components * share.share().rows()))
     }
 
     fn copy(
@@ -139,10 +274,11 @@ impl ExchangeCuda {
         if pairs == 0 {
             return Ok(());
         }
-        // SAFETY: both cells of each pair are below `cells`; no pair reads what another writes.
+        let others = self.over.as_ref().map(|over| &over.rows);
+        // SAFETY: both cells of each pair are below `cells`, or the second is a row of `others`; no pair reads what another writes.
         Ok(unsafe {
             enqueue! { self.kernels.fill_ghosts.launch((pairs * components).div_ceil(256), 256), stream, FillGhosts {
-                pairs: pairs as u32, components: components as u32, cells: self.cells as u64, by_cell, copies,
+                pairs: pairs as u32, components: components as u32, cells: self.cells as u64, by_cell, copies, others,
                 fields: &*fields,
             } }
         }?)

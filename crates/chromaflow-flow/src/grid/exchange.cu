@@ -2,18 +2,34 @@
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-// A thread a value; `by_cell` where components of a cell lie together, else those of all cells.
+// Where a component of a cell lies: `by_cell` where those of a cell lie together, else those of all cells.
+static __device__ __forceinline__ u64 place(u32 by_cell, u32 components, u64 cells, u64 cell, u64 c) {
+    return by_cell ? cell * components + c : c * cells + cell;
+}
+
+// A thread a value. Cells behind the last one are rows of `others`.
 extern "C" __global__ void __launch_bounds__(256)
 fill_ghosts(FillGhosts) {
     const u64 i = (u64)blockIdx.x * 256 + threadIdx.x;
     if (i >= (u64)pairs * components) return;
     const u64 pair = by_cell ? i / components : i % pairs, c = by_cell ? i % components : i / pairs;
     const uint2 copy = copies[pair];
-    if (by_cell)
-        fields[(u64)copy.x * components + c] = fields[(u64)copy.y * components + c];
-    else
-        fields[c * cells + copy.x] = fields[c * cells + copy.y];
+    const double value = copy.y < cells ? fields[place(by_cell, components, cells, copy.y, c)]
+                                        : others[(copy.y - cells) * components + c];
+    fields[place(by_cell, components, cells, copy.x, c)] = value;
 }
+
+// Rows {cell, row} of what other ranks need; zeros of no cell. A thread a value.
+extern "C" __global__ void __launch_bounds__(256)
+take_cells(TakeCells) {
+    const u64 i = (u64)blockIdx.x * 256 + threadIdx.x;
+    if (i >= (u64)count * components) return;
+    const u64 n = by_cell ? i / components : i % count, c = by_cell ? i % components : i / count;
+    const uint2 cell = list[n];
+    rows[(u64)cell.y * components + c] =
+        cell.x == 0xffffffffu ? 0.0 : fields[place(by_cell, components, cells, cell.x, c)];
+}
+
 // Ghost cells whose vector, components 1 to 3, is turned: {ghost, cell, number of the matrix}. A thread a cell.
 extern "C" __global__ void __launch_bounds__(256)
 fill_turned_ghosts(FillTurnedGhosts) {

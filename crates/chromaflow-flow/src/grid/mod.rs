@@ -8,7 +8,7 @@ pub(crate) mod device;
 
 pub use chromaflow_mesh::grid::*;
 #[cfg(feature = "cuda")]
-pub use cuda::{ExchangeCuda, FieldLayout};
+pub use cuda::{ExchangeCuda, FieldLayout, Passage};
 #[cfg(feature = "cuda")]
 pub(crate) use device::Chunks;
 #[cfg(feature = "cuda")]

@@ -93,6 +93,21 @@ pub(crate) fn blocks_of(grid: &Grid, ranks: Option<&Ranks>) -> Result<Option<Blo
     Ok(Some(BlockRanks::new(ranks, grid)?))
 }
 
+/// Refuses sums that no device of several ranks takes.
+///
+/// # Errors
+/// [`FlowError::NotOverRanks`].
+#[cfg(feature = "cuda")]
+pub(crate) fn refuse_exact(share: Option<&Arc<Share>>) -> Result<(), FlowError> {
+    if share.is_some_and(|share| share.exact()) {
+        return Err(FlowError::NotOverRanks {
+            what: "a sum on GPUs that is exact before it is rounded (`--reproducible`)".to_owned(),
+            remedy: "use CPU cores",
+        });
+    }
+    Ok(())
+}
+
 /// Whether all ranks still answer.
 pub(crate) fn check(share: Option<&Arc<Share>>) -> Result<(), FlowError> {
     Ok(share.map_or(Ok(()), |share| share.check())?)

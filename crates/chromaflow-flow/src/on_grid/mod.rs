@@ -1,6 +1,8 @@
 //! Unknowns in the cells of a structured grid, whatever their equations: what a rank has of the grid, how its cells are numbered, what
 //! it tells the other ranks.
 
+#[cfg(feature = "cuda")]
+mod between;
 mod restart;
 mod shown;
 
@@ -31,6 +33,8 @@ pub struct GridPart {
     pub(crate) patches: Vec<(String, bool)>,
     /// Which of them each patch of this rank is.
     pub(crate) numbers: Vec<usize>,
+    /// How messages pass between devices, where devices compute.
+    pub(crate) halo: Option<String>,
 }
 
 /// Walls of a rank by the numbers of its patches, each with what pressure and what friction do on it.
@@ -53,7 +57,8 @@ impl GridPart {
             *sum += cells.interior();
             Some(*sum)
         }));
-        Ok((Self { cells, first, exchange, over, patches: Vec::new(), numbers: Vec::new() }, metrics))
+        let (patches, numbers) = (Vec::new(), Vec::new());
+        Ok((Self { cells, first, exchange, over, patches, numbers, halo: None }, metrics))
     }
 
     /// Cells of this rank.
@@ -72,9 +77,14 @@ impl GridPart {
         (block, self.cells[block].nth(row - self.first[block]))
     }
 
+    /// The row of what lies at a place of a block's arrays; none of ghosts.
+    pub(crate) fn row_at(&self, block: usize, at: usize) -> Option<usize> {
+        Some(self.first[block] + self.cells[block].number(at)?)
+    }
+
     /// The row of the cell at a place of a block's arrays.
     pub(crate) fn row(&self, block: usize, at: usize) -> usize {
-        self.first[block] + self.cells[block].number(at).expect("a cell of the block")
+        self.row_at(block, at).expect("a cell of the block")
     }
 
     /// This rank's block of a number in the grid.
@@ -293,6 +303,11 @@ impl<S: OnGrid> March<S> {
     /// Number of ranks, and the most cells that one of them has over the mean; none where there is one.
     pub fn division(&self) -> Option<(usize, f64)> {
         self.host.part().over.as_ref()?.division()
+    }
+
+    /// How messages pass between the devices of ranks; none where no devices of ranks compute.
+    pub fn halo_path(&self) -> Option<&str> {
+        self.host.part().halo.as_deref()
     }
 
     /// Values of this rank's cells as those of all cells on rank 0, none elsewhere: collective, as

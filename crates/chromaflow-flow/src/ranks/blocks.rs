@@ -5,11 +5,11 @@
 //! blocks: results then do not depend on the number of ranks.
 
 use super::{Ranks, rows, wire};
-use crate::grid::{Exchange, Grid, Passing};
+use crate::grid::{Cells, Exchange, Grid, Passing};
 use bytemuck::Pod;
 use chromaflow::dist::{Share, ShareError};
 use chromaflow::{BlockPattern, RowBatches};
-use chromaflow_comm::{CommError, Op};
+use chromaflow_comm::{CommError, Communicator, Op};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -22,6 +22,8 @@ pub struct BlockRanks {
     pub owner: Vec<u32>,
     /// Numbers of this rank's blocks in the grid, ascending.
     pub blocks: Vec<usize>,
+    /// Where each block of the grid begins in an array of all of them with their ghosts.
+    pub arrays: Vec<u32>,
     /// Most cells that a rank has, over the mean.
     pub balance: f64,
 }
@@ -42,6 +44,20 @@ fn given(cells: &[usize], ranks: usize) -> (Vec<u32>, f64) {
     (owner, (most * ranks) as f64 / all.max(1) as f64)
 }
 
+/// A share of rows that no matrix couples, with these numbers and owners, of `all`.
+fn uncoupled(
+    ranks: &Arc<dyn Communicator>,
+    all: usize,
+    global: Vec<u32>,
+    owners: &[u32],
+) -> Result<Share, ShareError> {
+    let (n, rank) = (global.len(), ranks.rank());
+    let fault = |fault: String| ShareError::Rows { rank, fault };
+    let pattern = BlockPattern::new(n, vec![0; n + 1], Vec::new()).map_err(|e| fault(e.to_string()))?;
+    let batches = RowBatches::new(vec![0, n as u32]);
+    Share::new(Arc::clone(ranks), &pattern, &batches, &[[all; 2]], global, owners)
+}
+
 impl BlockRanks {
     /// Of a grid that every rank has; collective. There are at least as many blocks as ranks.
     ///
@@ -59,14 +75,23 @@ impl BlockRanks {
             }
             first += count;
         }
-        let n = global.len();
-        let fault = |fault: String| ShareError::Rows { rank: rank as usize, fault };
-        let pattern = BlockPattern::new(n, vec![0; n + 1], Vec::new()).map_err(|e| fault(e.to_string()))?;
-        let batches = RowBatches::new(vec![0, n as u32]);
-        let owners = vec![rank; n];
-        let share = Share::new(Arc::clone(&ranks.ranks), &pattern, &batches, &[[all; 2]], global, &owners)?;
+        let arrays = grid
+            .blocks
+            .iter()
+            .scan(0, |first, b| Some(std::mem::replace(first, *first + Cells::new(b.cells()).len() as u32)));
+        let arrays = arrays.collect();
+        let owners = vec![rank; global.len()];
+        let share = uncoupled(&ranks.ranks, all, global, &owners)?;
         let share = Arc::new(if ranks.reproducible { share.exactly() } else { share });
-        Ok(Self { share, owner, blocks, balance })
+        Ok(Self { share, owner, blocks, arrays, balance })
+    }
+
+    /// Cells or ghosts, of this rank and of others, by numbers that all ranks give them, as rows; collective.
+    ///
+    /// # Errors
+    /// [`ShareError`].
+    pub fn rows(&self, global: Vec<u32>, owners: &[u32]) -> Result<Share, ShareError> {
+        uncoupled(self.share.ranks(), self.share.whole(), global, owners)
     }
 
     /// Number of ranks, and [`Self::balance`]; none where there is one rank.
@@ -261,10 +286,9 @@ impl BlockExchange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::Cells;
     use crate::grid::generate::{BoxGrid, Cylinder};
     use crate::ranks::tests::PATIENCE;
-    use chromaflow_comm::{Communicator, run};
+    use chromaflow_comm::run;
 
     #[test]
     fn the_largest_blocks_come_first() {

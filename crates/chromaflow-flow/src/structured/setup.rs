@@ -22,8 +22,9 @@ use crate::march::{FlowError, Host, Times, check_turned, over_ranks as ranks};
 use crate::mesh::Planar;
 use crate::mesh::periodic::product;
 use crate::on_grid::{GridPart, check_markers};
-use crate::ranks::{BlockRanks, Ranks};
+use crate::ranks::Ranks;
 use crate::residual::flux_size;
+use chromaflow::dist::Links;
 use chromaflow_device::Team;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -66,11 +67,11 @@ impl StructuredSolver {
         let Start { grid, config, metrics, gas, free, scale, depth, mut part } = start(grid, config, ranks)?;
         let turbulence = GridTurbulence::of(&config)?;
         if turbulence.is_some_and(|model| model.is_k_omega())
-            && part.over.as_ref().and_then(BlockRanks::division).is_some()
+            && part.over.as_ref().is_some_and(|over| over.division().is_some() && over.share.exact())
         {
-            // Their steps apart solve with the matrix of the whole grid.
-            let what = "a model of k and omega on a structured grid".to_owned();
-            return Err(FlowError::NotOverRanks { what, remedy: "give the grid as a mesh" });
+            // Each rank solves with the matrix of its own blocks in steps apart, as far as it must.
+            let what = "a model of k and omega on a structured grid, the same bit for bit,".to_owned();
+            return Err(FlowError::NotOverRanks { what, remedy: "leave out --reproducible" });
         }
         let physics = Physics {
             gas,

@@ -9,8 +9,9 @@ use super::advice::{Trouble, on_points};
 use super::flow::Flow;
 use super::history::Equations;
 use super::march::{Finished, Run};
+use super::over_ranks::{self, Division};
 use super::unstructured::refused;
-use super::{Args, bytes, over_ranks, summary};
+use super::{Args, bytes, summary};
 use crate::case::{Source, TurbulenceSection};
 use crate::cite;
 use crate::context::Context;
@@ -67,13 +68,15 @@ pub fn run(
     };
     let mut solver = solver.map_err(|e| refused(source, &e))?;
     let folder = args.out.clone().unwrap_or_else(|| case.output.folder_of(source));
-    if let Some(ranks) = ranks.filter(|ranks| ranks.ranks.rank() > 0) {
-        return over_ranks::followed(ranks, &folder, |patience| solver.follow_within(patience));
-    }
-    let files = Files::new(folder, &case.output)?;
+    let follower = ranks.filter(|ranks| ranks.ranks.rank() > 0);
+    let files = if follower.is_none() { Some(Files::new(folder.clone(), &case.output)?) } else { None };
     if let Some(gpu) = ctx.gpu() {
         solver.use_gpu(gpu).map_err(|e| CliError::environment(e.to_string()))?;
     }
+    let Some(files) = files else {
+        let ranks = follower.expect("only followers write nothing");
+        return over_ranks::followed(ranks, &folder, |patience| solver.follow_within(patience));
+    };
     let centers = Metrics::all_cells(&grid).into_iter().map(|(center, _)| center);
     let centers = Mesh { nodes: centers.collect(), ..Mesh::default() };
     let run = Run {
@@ -129,6 +132,12 @@ struct InCells<'a> {
     solver: Solver,
 }
 
+impl InCells<'_> {
+    fn division(&self) -> Option<Division<'_>> {
+        Division::of(self.solver.division(), self.solver.halo_path())
+    }
+}
+
 impl Flow for InCells<'_> {
     type System = IncompressibleSystem;
 
@@ -141,7 +150,7 @@ impl Flow for InCells<'_> {
             plural(blocks),
             self.solver.unknowns(),
             plural(corrections),
-            over_ranks::headline(self.solver.division()),
+            over_ranks::headline(self.division().as_ref()),
         )
     }
 
@@ -298,7 +307,7 @@ impl Flow for InCells<'_> {
             "references": cite::of_incompressible(),
         });
         let Value::Object(mut facts) = facts else { unreachable!("written above") };
-        over_ranks::facts(self.solver.division(), &self.solver, &mut facts);
+        over_ranks::facts(self.division().as_ref(), &self.solver, &mut facts);
         if let Some(turbulence) = &self.turbulence {
             facts.insert("walls".to_owned(), summary::walls(self.solver.y_plus()));
             let unknowns = self.solver.coupled_unknowns().len();

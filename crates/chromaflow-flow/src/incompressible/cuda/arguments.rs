@@ -53,7 +53,8 @@ kernels! {
         },
         boundary_matrix: BoundaryMatrix { row: BoundaryRows, q: Read<f64>, diag: Write<f64> },
         couple_blocks: CoupleBlocks {
-            count: u32, row_of: Read<u32>, ptr: Read<u32>, links: Read<[u32; 2]>, matrices: Read<f64>,
+            count: u32, row_of: Read<u32>, ptr: Read<u32>, links: Read<[u32; 2]>, matrices: Read<f64>, rows: u32,
+            come: Read<u32>, others: Read<f64>,
             lower: Read<f64>, upper: Read<f64>, x: Read<f64>, r: Write<f64>,
         },
         fold_turned: FoldTurned {

@@ -293,7 +293,7 @@ fold_turned(FoldTurned) {
 }
 
 // r -= A x over neighbors across interfaces: a thread an equation of a row that has any, those of row i from ptr[i] to
-// ptr[i + 1].
+// ptr[i + 1]. Rows behind the last one are those of other ranks in the order in which they come.
 extern "C" __global__ void __launch_bounds__(128)
 couple_blocks(CoupleBlocks) {
     const u32 at = blockIdx.x * 128 + threadIdx.x, i = at / NB, e = at % NB;
@@ -303,7 +303,7 @@ couple_blocks(CoupleBlocks) {
     for (u32 k = ptr[i]; k < ptr[i + 1]; k++) {
         const uint2 link = links[k];  // face, one and the number of a matrix from bit 8 on; row of the neighbor
         const double* block = coupling(lower, upper, row, link.x) + e;
-        const double* other = x + (u64)link.y * NB;
+        const double* other = link.y < rows ? x + (u64)link.y * NB : others + (u64)come[link.y - rows] * NB;
 #pragma unroll
         for (int c = 0; c < NB; c++) {
             double value = other[c];

@@ -25,8 +25,9 @@ use super::config::{Implicit, MAX_UNKNOWNS_ON_GPU};
 use super::{IncompressibleSystem, Solver};
 use crate::config::Time;
 use crate::gpu::{Clock, Sums, blocks};
-use crate::grid::{ExchangeCuda, FieldLayout};
+use crate::grid::{ExchangeCuda, FieldLayout, Passage};
 use crate::march::forces::Walls;
+use crate::march::over_ranks::refuse_exact;
 use crate::march::{Advanced, Device, FlowError, Measured, Moment, Part, System, Times};
 use arguments::{
     AddTimeAndSource, ApplyUpdate, BoundaryGhosts, BoundaryMatrix, BoundaryResidual, BoundaryRows,
@@ -34,11 +35,12 @@ use arguments::{
     TimeSteps, WallForces,
 };
 use chromaflow::factor::structured_ilu::cuda::{DeviceStencil, DeviceStructuredIlu, GpuIluEngine};
-use chromaflow::gpu::{GpuError, Storage, Vectors};
+use chromaflow::gpu::{GpuError, ShareCuda, Storage, Vectors, Wish};
 use chromaflow_device::cuda::{DeviceBuffer, Gpu, Pinned, Stream};
 use chromaflow_device::{enqueue, kernel_arguments};
 use grid::RowsCuda;
 use newton::NewtonCuda;
+use std::sync::Arc;
 use turbulence::EddiesCuda;
 
 pub(crate) use grid::kernel_sources;
@@ -82,6 +84,8 @@ struct FlowCuda {
     beta: f64,
     /// None where steps are plain ones.
     newton: Option<NewtonCuda>,
+    /// Where the blocks are those of a rank: its cells.
+    share: Option<Arc<ShareCuda>>,
 }
 
 impl Solver {
@@ -90,7 +94,19 @@ impl Solver {
     ///
     /// # Errors
     /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors. [`FlowError::Value`]: more than 32 unknowns a cell.
+    /// [`FlowError::NotOverRanks`]: what one device alone computes.
+    ///
+    /// Over ranks each gives the device that it computes on, all at once; two ranks may give the same. [`Self::halo_path`] says how messages
+    /// pass between them.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
+        self.use_gpu_by(gpu, Wish::Shortest)
+    }
+
+    /// As [`Self::use_gpu`], with a wish of how messages pass between devices.
+    ///
+    /// # Errors
+    /// As [`Self::use_gpu`].
+    pub fn use_gpu_by(&mut self, gpu: &Gpu, wish: Wish) -> Result<(), FlowError> {
         if self.host.n > MAX_UNKNOWNS_ON_GPU {
             return Err(FlowError::Value {
                 name: "the number of unknowns a cell".into(),
@@ -99,13 +115,13 @@ impl Solver {
             });
         }
         self.sync()?;
-        if self.host.space.part.over.is_some() {
-            return Err(FlowError::NotOverRanks {
-                what: "a structured grid on a GPU".to_owned(),
-                remedy: "compute on CPUs",
-            });
+        refuse_exact(self.host.space.part.share())?;
+        let device = FlowCuda::new(&gpu.stream()?, &self.host, wish)?;
+        self.host.space.part.halo = device.exchange.ranks().map(|share| share.path().to_string());
+        if let Some(share) = self.host.space.part.share() {
+            // Kernels may have been compiled here that another host had in its cache.
+            share.ranks().barrier_patiently()?;
         }
-        let device = FlowCuda::new(&gpu.stream()?, &self.host)?;
         self.use_device(Box::new(device))
     }
 }
@@ -117,7 +133,7 @@ fn marks(implicit: &Implicit) -> usize {
 }
 
 impl FlowCuda {
-    fn new(stream: &Stream, solver: &IncompressibleSystem) -> Result<Self, GpuError> {
+    fn new(stream: &Stream, solver: &IncompressibleSystem, wish: Wish) -> Result<Self, FlowError> {
         let (n, space, config) = (solver.n, &solver.space, &solver.config);
         let dims: Vec<[usize; 3]> = space.blocks.iter().map(|b| b.cells.count).collect();
         let buffer = |len| DeviceBuffer::<f64>::zeroed(stream, len);
@@ -132,8 +148,17 @@ impl FlowCuda {
         let (rows, cells) = (grid.rows, grid.arrays.len());
         let norm_blocks = blocks(rows, grid::norm_lanes(n)).min(4 * stream.gpu().facts().multiprocessors);
         let vectors = Vectors::new(stream, Storage::F64)?;
-        let patches = space.patches.iter().map(|p| (p.faces.len(), p.wall));
-        let names = space.patches.iter().filter(|p| p.wall).map(|p| p.name.clone()).collect();
+        let own = |patch: usize| space.part.numbers.binary_search(&patch).ok();
+        let all = space.part.patches.iter().enumerate();
+        let patches =
+            all.map(|(patch, (_, wall))| (own(patch).map_or(0, |own| space.patches[own].faces.len()), *wall));
+        let walls = space.part.patches.iter().filter(|(_, wall)| *wall);
+        let names = walls.map(|(name, _)| name.clone()).collect();
+        let eddies = (solver.turbulence.as_ref())
+            .map(|turbulence| EddiesCuda::new(stream, &module, solver, turbulence, cells))
+            .transpose()
+            .map_err(GpuError::from)?;
+        let widest = eddies.as_ref().map_or(n, |eddies| n.max(eddies.components()));
         Ok(Self {
             q: buffer(n * cells)?,
             last_good: buffer(n * cells)?,
@@ -153,12 +178,19 @@ impl FlowCuda {
             counts: stream.upload(&[u32::MAX, 0])?,
             host_counts: Pinned::zeroed(stream.gpu(), 2)?,
             clock: Clock::new(stream.gpu(), marks(&config.implicit))?,
-            exchange: ExchangeCuda::new(stream, &space.part.exchange, grid.arrays.offsets(), cells)?,
+            exchange: ExchangeCuda::of_part(
+                stream,
+                &space.part,
+                grid.arrays.offsets(),
+                cells,
+                Passage { widest, wish },
+            )?,
+            share: (space.part.share())
+                .map(|share| ShareCuda::new(share, stream, &[], n, wish).map(Arc::new))
+                .transpose()?,
             implicit: config.implicit,
             walls: Walls { scale: solver.force_scale(), names, counted: config.reference.markers.clone() },
-            eddies: (solver.turbulence.as_ref())
-                .map(|turbulence| EddiesCuda::new(stream, &module, solver, turbulence, cells))
-                .transpose()?,
+            eddies,
             beta: config.fluid.compressibility,
             newton: (config.implicit.newton)
                 .map(|options| NewtonCuda::new(stream, &module, options, (rows, n, norm_blocks)))
@@ -305,20 +337,31 @@ impl FlowCuda {
     fn linear_residual(&mut self) -> Result<(), GpuError> {
         self.ilu.residual(&self.matrix, &self.residual, &self.update, &mut self.rest)?;
         let (g, n, a) = (&self.grid, self.n, &self.matrix);
+        let (others, come) = self.exchange.of_others(&self.stream, &self.update, n)?.unzip();
         let count = g.links.rows.len();
         let launch = self.kernels.couple_blocks.launch(blocks(count * n, 128), 128);
-        // SAFETY: both ends of links are rows.
+        // SAFETY: both ends of links are rows, or the second is a row of another rank that has come.
         Ok(unsafe {
             enqueue! { launch, &self.stream, CoupleBlocks {
                 count: count as u32, row_of: &g.links.rows, ptr: &g.links.ptr, links: &g.links.others,
-                matrices: &g.matrices, lower: &a.lower, upper: &a.upper, x: &self.update, r: &self.rest,
+                matrices: &g.matrices, rows: g.rows as u32, come, others, lower: &a.lower, upper: &a.upper,
+                x: &self.update, r: &self.rest,
             } }
         }?)
     }
 
     fn norm(&mut self, of_rest: bool) -> Result<f64, GpuError> {
         let v = if of_rest { &self.rest } else { &self.residual };
-        Ok(self.vectors.dot(v, v, &mut self.vector_work)?.sqrt())
+        let square = self.vectors.dot(v, v, &mut self.vector_work)?;
+        Ok(self.sum([square])[0].sqrt())
+    }
+
+    /// Sums over this rank's rows become sums over all.
+    fn sum<const W: usize>(&self, mut sums: [f64; W]) -> [f64; W] {
+        if let Some(share) = &self.share {
+            share.sum(&mut sums);
+        }
+        sums
     }
 
     fn factor(&mut self) -> Result<(), GpuError> {
@@ -352,6 +395,15 @@ impl FlowCuda {
         Ok(reduction)
     }
 
+    /// The lowest row that ranks have found, by its number in the grid, of this rank's `row` or none; numbers become their sums over all ranks.
+    fn agree(&self, sums: &mut [f64], row: Option<usize>) -> Result<Option<usize>, FlowError> {
+        let Some(share) = &self.share else { return Ok(row) };
+        let mut found = [row.map(|row| share.global(row))];
+        share.sum_and_lowest(sums, &mut found);
+        share.share().check()?;
+        Ok(found[0])
+    }
+
     fn apply_update(&mut self) -> Result<(), GpuError> {
         let g = &self.grid;
         self.counts.upload(&[u32::MAX, 0])?;
@@ -373,6 +425,10 @@ impl System for FlowCuda {
         self.measure()?;
         self.clock.done(running, &self.stream)?;
         self.stream.synchronize()?;
+        if let Some(share) = &self.share {
+            share.sum(self.sums.all_mut());
+            share.share().check()?;
+        }
         let mut found = self.walls.measured(&self.sums);
         let coupled = found.squares.split_off(self.flow);
         Ok(found.with_coupled(coupled))
@@ -384,8 +440,9 @@ impl System for FlowCuda {
         self.factor()?;
         let reduction =
             if self.newton.is_some() && at.together { self.solve_newton(at)? } else { self.solve_plain()? };
-        if let Err(singular) = self.ilu.report()? {
-            let row = self.matrix.cells_of(singular.at.block).start + singular.at.cell;
+        let found = self.ilu.report()?.err();
+        let found = found.map(|found| self.matrix.cells_of(found.at.block).start + found.at.cell);
+        if let Some(row) = self.agree(&mut [], found)? {
             return Ok(Advanced { singular: Some(row), ..Advanced::default() });
         }
         let running = Part::Misc.begin();
@@ -393,8 +450,10 @@ impl System for FlowCuda {
         self.counts.download_later(&mut self.host_counts)?;
         self.clock.done(running, &self.stream)?;
         self.stream.synchronize()?;
+        let mut limited = [f64::from(self.host_counts[1])];
         let bad = Some(self.host_counts[0] as usize).filter(|&row| row < self.grid.rows);
-        let limited = self.host_counts[1] as usize;
+        let bad = self.agree(&mut limited, bad)?;
+        let limited = limited[0] as usize;
         Ok(Advanced { reduction: Some(reduction), bad, limited, ..Advanced::default() })
     }
 
@@ -437,7 +496,8 @@ impl Device<IncompressibleSystem> for FlowCuda {
         self.grid.arrays.download(&self.q, &mut host.fields)?;
         if let Some(turbulence) = &mut host.turbulence {
             turbulence.find_laws(&host.space, &host.fields);
-            turbulence.prepare(&host.team, &host.space, &host.fields);
+            // Ranks do not come here together.
+            turbulence.find_terms(&host.team, &host.space, &host.fields);
         }
         self.residual.download_into(&mut host.residual)?;
         if let Some(levels) = &self.levels {

@@ -103,7 +103,8 @@ impl NewtonStepCuda for Step<'_> {
 
     fn length(&mut self, v: &DeviceBuffer<f64>) -> Result<f64, GpuError> {
         let flow = &mut *self.flow;
-        Ok(flow.vectors.dot(v, v, &mut flow.vector_work)?.sqrt())
+        let square = flow.vectors.dot(v, v, &mut flow.vector_work)?;
+        Ok(flow.sum([square])[0].sqrt())
     }
 
     fn differentiate(
@@ -173,6 +174,9 @@ impl FlowCuda {
         for part in newton.partials.download()?.chunks_exact(2 * n) {
             sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
         }
+        if let Some(share) = &self.share {
+            share.sum(&mut sums);
+        }
         let norms: Vec<f64> = sums.iter().map(|sum: &f64| sum.sqrt()).collect();
         let (unknowns, residuals, size) = units(self.beta, &norms[..n], &norms[n..]);
         newton.units.upload(&[unknowns, residuals].concat())?;
@@ -184,10 +188,10 @@ impl FlowCuda {
         newton.base.copy_from(&self.residual.slice())?;
         self.last_good.copy_from(&self.q.slice())?;
         let NewtonCuda { options, kernels, krylov, base, times, b, x, units, .. } = newton;
-        let (options, vectors) = (at.newton(options), self.vectors.clone());
+        let (options, vectors, share) = (at.newton(options), self.vectors.clone(), self.share.clone());
         let mut step = Step { flow: self, kernels, base, times, units, at: *at, size };
         step.weigh(false, step.base, b)?;
-        let left = cuda::solve((krylov, &vectors), &mut step, &options, None, b, x)?;
+        let left = cuda::solve((krylov, &vectors), &mut step, &options, share.as_deref(), b, x)?;
         step.weigh_unknowns(true, x, &step.flow.update)?;
         let Step { flow, base, .. } = step;
         flow.q.copy_from(&flow.last_good.slice())?;

@@ -1,10 +1,10 @@
 //! Blocks given to ranks: the same flow, bit for bit, on any number of them, that of one rank without ranks to rounding.
 
-use crate::config::{Steady, Time, TurbulenceConfig, TurbulenceModel, Unsteady};
+use crate::config::{NewtonKrylov, Steady, Time, TurbulenceConfig, TurbulenceModel, Unsteady};
 use crate::grid::Grid;
 use crate::grid::generate::BoxGrid;
 use crate::incompressible::{Boundary, Config, Given, Scalar, Solver, WallScalar};
-use crate::march::{LargestResidual, StepReport, Times};
+use crate::march::{FlowError, LargestResidual, StepReport, Times};
 use crate::on_grid::centers;
 use crate::output::{Field, Restart};
 use crate::ranks::Ranks;
@@ -20,13 +20,14 @@ fn grid() -> Grid {
     cut.reorient(1, [2, 0, 1], [true, false, true]).reorient(2, [1, 0, 2], [false, true, false])
 }
 
-/// Steady or unsteady, and the model of turbulence.
-type Case = (Time, Option<TurbulenceModel>);
+/// Steady or unsteady, the model of turbulence, and whether steps are Newton-Krylov ones.
+type Case = (Time, Option<TurbulenceModel>, bool);
 
-fn config((time, model): Case) -> Config {
+fn config((time, model, newton): Case) -> Config {
     let turbulence =
         model.map(|model| TurbulenceConfig { model, inflow_k: 1e-3, ..TurbulenceConfig::default() });
     let mut config = Config { time, turbulence, initial: vec![0.0, 1.0], ..Config::default() };
+    config.implicit.newton = newton.then(NewtonKrylov::default);
     config.fluid.viscosity = 0.02;
     let (name, buoyancy) = ("temperature".to_owned(), [0.0, 0.5, 0.0]);
     config.fluid.scalars = vec![Scalar { name, diffusivity: 0.03, buoyancy, reference: 0.0 }];
@@ -63,6 +64,7 @@ fn march(solver: &mut Solver, steps: usize, from: Option<&Restart>) -> Found {
         solver.resume_from(&path, &places, (false, &[])).unwrap();
     }
     let steps = (0..steps).map(|_| StepReport { times: Times::default(), ..solver.step() }).collect();
+    solver.sync().unwrap();
     let (restart, fields) = (solver.restart(), solver.fields());
     solver.write_restart(&path, &places, Restart::default()).unwrap();
     let by_ranges = std::fs::read(&path).unwrap();
@@ -83,14 +85,26 @@ fn alone(case: Case, steps: usize, from: Option<&Restart>) -> Found {
 }
 
 fn over(size: usize, case: Case, steps: usize, from: Option<&Restart>) -> Found {
+    over_with((size, true), case, steps, from, |_| Ok(()))
+}
+
+/// The same after something has been done with each solver.
+fn over_with(
+    (size, reproducible): (usize, bool),
+    case: Case,
+    steps: usize,
+    from: Option<&Restart>,
+    prepare: impl Fn(&mut Solver) -> Result<(), FlowError> + Send + Sync + 'static,
+) -> Found {
     let from = from.cloned();
     let mut found = run(size, PATIENCE, move |threads| {
         let (rank, several) = (threads.rank(), threads.size() > 1);
         let ranks: Arc<dyn Communicator> = if several { Arc::new(threads.clone()) } else { Arc::new(Solo) };
-        let ranks = Ranks { ranks, reproducible: true };
+        let ranks = Ranks { ranks, reproducible };
         let solver = Solver::over_ranks(&grid(), config(case), Arc::new(Team::new(1)), &ranks);
         let mut solver = solver.map_err(|e| e.to_string())?;
         assert_eq!(solver.division().is_some(), several);
+        prepare(&mut solver).map_err(|e| e.to_string())?;
         if rank > 0 {
             return solver.follow().map(|()| None).map_err(|e| e.to_string());
         }
@@ -103,12 +117,24 @@ fn over(size: usize, case: Case, steps: usize, from: Option<&Restart>) -> Found 
     found.swap_remove(0).expect("the first rank has what is found")
 }
 
-#[test]
-fn any_number_of_ranks_has_the_same_bits() {
+/// Steady and in time, laminar and turbulent, by both kinds of steps.
+fn cases() -> Vec<Case> {
     let steady = Time::Steady(Steady { iterations: 100, orders: 8.0 });
     let unsteady = Time::Unsteady(Unsteady { dt: 0.05, steps: 4, subiterations: 3, orders: 2.0 });
-    let turbulent = [(steady, Some(TurbulenceModel::Sst)), (unsteady, Some(TurbulenceModel::SaNeg))];
-    for case in [(steady, None), (unsteady, None)].into_iter().chain(turbulent) {
+    vec![
+        (steady, None, false),
+        (unsteady, None, false),
+        (steady, Some(TurbulenceModel::Sst), false),
+        (unsteady, Some(TurbulenceModel::SaNeg), false),
+        (steady, None, true),
+        (steady, Some(TurbulenceModel::SaNeg), true),
+        (steady, Some(TurbulenceModel::Sst), true),
+    ]
+}
+
+#[test]
+fn any_number_of_ranks_has_the_same_bits() {
+    for case in cases() {
         let (one, plain) = (over(1, case, 9, None), alone(case, 9, None));
         for size in [2, 3, 4] {
             let several = over(size, case, 9, None);
@@ -134,6 +160,53 @@ fn any_number_of_ranks_has_the_same_bits() {
         }
         for (a, b) in alone(case, 4, Some(&half.restart)).fields.iter().zip(&one.fields) {
             assert!(apart(&a.values, &b.values) < 1e-10, "{}", a.name);
+        }
+    }
+}
+
+/// Blocks of ranks that compute on GPUs; all ranks are on the same one.
+#[cfg(feature = "cuda")]
+mod on_gpus {
+    use super::*;
+    use crate::testgpu::gpu;
+    use chromaflow::gpu::Wish;
+    use chromaflow_device::cuda::Gpu;
+
+    fn on_ranks(size: usize, case: Case, wish: Wish) -> Found {
+        over_with((size, false), case, 9, None, move |solver| {
+            solver.use_gpu_by(&Gpu::open(0)?, wish)?;
+            let path = solver.halo_path().expect("a device of a rank");
+            assert!(size == 1 || path.starts_with("staged") == (wish == Wish::Staged), "{path}");
+            Ok(())
+        })
+    }
+
+    /// Ranks on GPUs have the flow of one on a CPU, whatever way messages pass.
+    #[test]
+    fn gpu_ranks_have_the_flow_of_one() {
+        if gpu().is_none() {
+            return;
+        }
+        for case in cases() {
+            let one = over(1, case, 9, None);
+            let most = if case.2 { 1e-6 } else { 1e-9 };
+            for size in [1, 2, 3] {
+                let found = on_ranks(size, case, Wish::Shortest);
+                for (a, b) in found.fields.iter().zip(&one.fields) {
+                    let apart = apart(&a.values, &b.values);
+                    assert!(
+                        a.name == b.name && apart < most,
+                        "{case:?}, {size} ranks, {}: {apart:e}",
+                        a.name
+                    );
+                }
+                for (a, b) in found.steps.iter().zip(&one.steps) {
+                    assert!((a.forces.total.cd - b.forces.total.cd).abs() < most * b.forces.total.cd.abs());
+                }
+                assert!(apart(&found.outflow.concat(), &one.outflow.concat()) < most);
+                let same = found == on_ranks(size, case, Wish::Staged);
+                assert!(same, "{case:?}, {size} ranks: peer stores and staged");
+            }
         }
     }
 }

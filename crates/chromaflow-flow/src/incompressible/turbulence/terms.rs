@@ -183,6 +183,12 @@ fn nut_terms<V: Lanes>(sa: SpalartAllmaras<f64>, nut: V, omega: V, distance: V, 
 impl Turbulence {
     /// Terms of all cells, coefficients with those beyond boundaries and interfaces; ghosts of all unknowns are there.
     pub fn prepare(&mut self, team: &Team, space: &Space, fields: &[Vec<f64>]) {
+        self.find_terms(team, space, fields);
+        self.exchange(space);
+    }
+
+    /// The same of this rank's cells alone: what is beyond interfaces stays.
+    pub fn find_terms(&mut self, team: &Team, space: &Space, fields: &[Vec<f64>]) {
         let mut terms = std::mem::take(&mut self.terms);
         let mut hybrid = std::mem::take(&mut self.hybrid);
         let width = if self.form.is_some() { 2 } else { 0 };
@@ -203,9 +209,12 @@ impl Turbulence {
             }
         }
         self.terms = terms;
+        debug_assert!(space.patches.iter().all(|patch| !patch.wall || patch.kind == GhostKind::Velocity));
+    }
+
+    fn exchange(&mut self, space: &Space) {
         let mut all: Vec<&mut [f64]> =
             self.blocks.iter_mut().map(|eddies| &mut eddies.coefficients[..]).collect();
         space.part.exchange.fill(&mut all, COEFFICIENTS);
-        debug_assert!(space.patches.iter().all(|patch| !patch.wall || patch.kind == GhostKind::Velocity));
     }
 }

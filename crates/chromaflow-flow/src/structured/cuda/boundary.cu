@@ -24,8 +24,16 @@ __device__ __forceinline__ View view_of(const Side& side, u64 total, u64 at, con
     return view;
 }
 
+// Sets the back pressure of an outlet whose parts here are those from `first` to `end`, from the flow through all of it and its slope.
+static __device__ void adapt(Condition* conditions, const u32* parts, u32 first, u32 end, double flow, double slope) {
+    if (first == end) return;
+    const Condition& one = conditions[parts[3 * first]];
+    const double pressure = pointwise::adapted_pressure(one.outlet.pressure, flow, slope, one.mass_flow);
+    for (u32 part = first; part < end; part++) conditions[parts[3 * part]].outlet.pressure = pressure;
+}
+
 // The back pressure of outlets of given mass flow, a thread block each; `parts` {patch, range of its faces} from
-// ptr[outlet] on.
+// ptr[outlet] on. With `flows` what flows out here and its slope, to be added to those of other ranks.
 extern "C" __global__ void __launch_bounds__(256)
 adapt_outlets(AdaptOutlets) {
     const u32 first = ptr[blockIdx.x], end = ptr[blockIdx.x + 1];
@@ -39,11 +47,18 @@ adapt_outlets(AdaptOutlets) {
         }
     }
     block_sums(sum);
-    if (threadIdx.x == 0) {
-        const Condition& one = conditions[parts[3 * first]];
-        const double pressure = pointwise::adapted_pressure(one.outlet.pressure, sum[0], sum[1], one.mass_flow);
-        for (u32 part = first; part < end; part++) conditions[parts[3 * part]].outlet.pressure = pressure;
-    }
+    if (threadIdx.x > 0) return;
+    if (flows)
+        flows[2 * blockIdx.x] = sum[0], flows[2 * blockIdx.x + 1] = sum[1];
+    else
+        adapt(conditions, parts, first, end, sum[0], sum[1]);
+}
+
+// The same by the flows of all ranks, a thread an outlet.
+extern "C" __global__ void __launch_bounds__(128)
+adapt_by_flows(AdaptByFlows) {
+    const u32 n = blockIdx.x * 128 + threadIdx.x;
+    if (n < count) adapt(conditions, parts, ptr[n], ptr[n + 1], flows[2 * n], flows[2 * n + 1]);
 }
 
 // States of the two ghosts of each column {cell, patch}; columns of one launch do not read each other's ghosts.

@@ -2,23 +2,38 @@
 //! Launches of `boundary.cu`.
 
 use super::StructuredCuda;
-use super::arguments::{AdaptOutlets, BoundaryFluxes, BoundaryJacobians, FillGhosts};
+use super::arguments::{AdaptByFlows, AdaptOutlets, BoundaryFluxes, BoundaryJacobians, FillGhosts};
 use crate::equations::perfect_gas::N;
 use crate::gpu::{blocks, optional};
 use crate::grid::FieldLayout;
 use chromaflow::gpu::GpuError;
+use chromaflow_device::cuda::DeviceBuffer;
 use chromaflow_device::enqueue;
 
 impl StructuredCuda {
-    /// Back pressures of outlets of given mass flow, a thread block each.
+    /// Back pressures of outlets of given mass flow, a thread block each; over ranks by what flows out on all of them.
     pub(super) fn adapt_outlets(&self) -> Result<(), GpuError> {
-        let t = &self.tables;
-        let launch = self.at_boundary.adapt_outlets.launch(t.outlet_ptr.len() - 1, 256);
-        // SAFETY: parts name ranges of faces of one patch each.
-        Ok(unsafe {
-            enqueue! { launch, &self.stream, AdaptOutlets {
+        let (t, count) = (&self.tables, self.tables.outlet_ptr.len() - 1);
+        let share = self.share.as_ref().filter(|_| count > 0);
+        let mut flows = share.map(|_| DeviceBuffer::<f64>::zeroed(&self.stream, 2 * count)).transpose()?;
+        // SAFETY: parts name ranges of faces of one patch each; flows are two an outlet.
+        unsafe {
+            enqueue! { self.at_boundary.adapt_outlets.launch(count, 256), &self.stream, AdaptOutlets {
                 total: self.total(), ptr: &t.outlet_ptr, parts: &t.outlet_parts, faces: &t.faces,
                 sides: &t.sides, w: &self.w, area: &self.area, setup: &self.setup, conditions: &t.conditions,
+                flows: flows.as_ref(),
+            } }?;
+        }
+        let (Some(flows), Some(share)) = (&mut flows, share) else { return Ok(()) };
+        let mut all = flows.download()?;
+        share.sum(&mut all);
+        flows.upload(&all)?;
+        let launch = self.at_boundary.adapt_by_flows.launch(blocks(count, 128), 128);
+        // SAFETY: as above.
+        Ok(unsafe {
+            enqueue! { launch, &self.stream, AdaptByFlows {
+                count: count as u32, ptr: &t.outlet_ptr, parts: &t.outlet_parts, flows: &*flows,
+                conditions: &t.conditions,
             } }
         }?)
     }

@@ -22,6 +22,7 @@ mod factors;
 mod fluxes;
 mod measure;
 mod newton;
+mod over_ranks;
 pub(in crate::structured) mod setup;
 mod ssor;
 #[cfg(test)]
@@ -36,10 +37,11 @@ use crate::gpu::{ALONG, Clock, Sums, source};
 use crate::grid::device::GRID_CUH;
 use crate::grid::{ExchangeCuda, GridCuda};
 use crate::march::forces::Walls;
+use crate::march::over_ranks::refuse_exact;
 use crate::march::{Advanced, Bdf, FlowError, Measured, Moment, Part, PartTime, System, Times};
 use arguments::{ApplyUpdate, AtBoundary, Ends, FindJumps, FinishResidual, OverCells, TimeSteps, WallForces};
 use chromaflow::block::BLOCK_CUH;
-use chromaflow::gpu::{GpuError, Storage};
+use chromaflow::gpu::{GpuError, ShareCuda, Storage, Wish};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Pinned, Stream};
 use chromaflow_device::{enqueue, kernel_arguments};
 use factors::Factors;
@@ -47,6 +49,7 @@ pub(super) use measure::launch_seconds;
 use newton::NewtonCuda;
 use setup::Tables;
 use ssor::Sweeps;
+use std::sync::Arc;
 use tiles::Tiles;
 use turbulence::EddiesCuda;
 use viscous::Viscous;
@@ -218,6 +221,8 @@ struct StructuredCuda {
     no_counts: DeviceBuffer<u32>,
     host_counts: Pinned<u32>,
     clock: Clock,
+    /// Where the blocks are those of a rank: its cells.
+    share: Option<Arc<ShareCuda>>,
 }
 
 impl StructuredSolver {
@@ -226,18 +231,29 @@ impl StructuredSolver {
     ///
     /// The same case gives the same results as on the CPU, to the rounding of sums in another order.
     ///
+    /// Over ranks each gives the device that it computes on, all at once; two ranks may give the same. [`Self::halo_path`] says how messages
+    /// pass between them.
+    ///
     /// # Errors
     /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors; lines of less than six cells that close on themselves,
-    /// which the diagonalized factors do not take there. [`FlowError::NotOverRanks`].
+    /// which the diagonalized factors do not take there. [`FlowError::NotOverRanks`]: what one device alone computes.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
+        self.use_gpu_by(gpu, Wish::Shortest)
+    }
+
+    /// As [`Self::use_gpu`], with a wish of how messages pass between devices.
+    ///
+    /// # Errors
+    /// As [`Self::use_gpu`].
+    pub fn use_gpu_by(&mut self, gpu: &Gpu, wish: Wish) -> Result<(), FlowError> {
         self.sync()?;
-        if self.host.part.over.is_some() {
-            return Err(FlowError::NotOverRanks {
-                what: "a structured grid on a GPU".to_owned(),
-                remedy: "compute on CPUs",
-            });
+        refuse_exact(self.host.part.share())?;
+        let device = StructuredCuda::new(&gpu.stream()?, &self.host, wish)?;
+        self.host.part.halo = device.exchange.ranks().map(|share| share.path().to_string());
+        if let Some(share) = self.host.part.share() {
+            // Kernels may have been compiled here that another host had in its cache.
+            share.ranks().barrier_patiently()?;
         }
-        let device = StructuredCuda::new(&gpu.stream()?, &self.host)?;
         self.use_device(Box::new(device))
     }
 }
@@ -409,9 +425,10 @@ impl System for StructuredCuda {
         self.counts.download_later(&mut self.host_counts)?;
         self.clock.done(running, &self.stream)?;
         self.stream.synchronize()?;
+        let first_bad = self.over_all_ranks()?;
         let beside = self.eddies.as_ref().map_or_else(Vec::new, EddiesCuda::squares);
         let found = self.walls.measured(&self.sums).with_coupled(beside);
-        Ok(Measured { first_bad: self.first(Count::BadResidual), ..found })
+        Ok(Measured { first_bad, ..found })
     }
 
     fn advance(&mut self, at: &Moment) -> Result<Advanced, FlowError> {
@@ -440,16 +457,9 @@ impl System for StructuredCuda {
         if let Some(viscous) = &mut self.viscous {
             viscous.tiles.swap();
         }
-        Ok(Advanced {
-            singular: self.first(Count::BadLine),
-            reduction,
-            limited: [Count::Limited, Count::LimitedBeside]
-                .map(|of| self.host_counts[of as usize] as usize)
-                .into_iter()
-                .max()
-                .unwrap_or(0),
-            bad: self.first(Count::BadState),
-        })
+        let [singular, bad] = [Count::BadLine, Count::BadState].map(|of| self.first(of));
+        let limited = [Count::Limited, Count::LimitedBeside].map(|of| self.host_counts[of as usize] as usize);
+        self.agree(Advanced { singular, reduction, bad, ..Advanced::default() }, limited)
     }
 
     fn restore(&mut self) -> Result<(), FlowError> {

@@ -17,13 +17,14 @@ use crate::config::Time;
 use crate::equations::perfect_gas::{N, NN};
 use crate::gas::{Gas, Transport, ViscosityLaw};
 use crate::gpu::{Clock, MARKS, Sums, blocks, download_pressures, optional, upload_structs};
-use crate::grid::{Cells, ExchangeCuda, GridCuda, Side, Window};
+use crate::grid::{Cells, ExchangeCuda, GridCuda, Passage, Side, Window};
 use crate::march::forces::Walls;
 use crate::march::{Device, FlowError, Moment, System};
 use crate::wall_law::{LawNode, LawPlace, WallLaw};
-use chromaflow::gpu::GpuError;
+use chromaflow::gpu::{GpuError, ShareCuda, Wish};
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, Kernel, Launch, Pinned, Read, Stream};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The constants of a set-up's kernels: SCHEME, VISCOUS.
 pub(super) fn constants(scheme: Scheme, viscous: Option<ViscousTerms>) -> [u32; 2] {
@@ -173,14 +174,15 @@ impl Tables {
 /// Words of eight bytes of a [`LawNode`].
 const LAW_WORDS: usize = size_of::<LawNode<f64>>() / 8;
 
-/// What the cells of faces, and those of columns, see of their walls; `other` is [`u32::MAX`] where no law holds. Empty where none does anywhere.
+/// What the cells of faces, and those of columns, see of their walls; `other` is [`u32::MAX`] where no law holds. Empty where walls have none; the
+/// walls may all be another rank's.
 fn laws(
     solver: &StructuredSystem,
     offsets: &[usize],
     columns: &[u32],
     middles: &[f64],
 ) -> [Vec<LawNode<f64>>; 2] {
-    if solver.patches.iter().all(|patch| patch.law.is_none()) {
+    if solver.physics.turbulence.is_none_or(|model| model.walls.is_none()) {
         return [const { Vec::new() }; 2];
     }
     let wall = Wall { temperature: 1.0, velocity: [0.0; 3] };
@@ -211,15 +213,16 @@ pub(super) fn conditions(patches: &[PatchState]) -> Vec<Condition<f64>> {
     patches.iter().map(|p| p.condition).collect()
 }
 
-/// Outlets of given mass flow: where the parts of each begin; {patch, range of its faces}.
+/// Outlets of given mass flow of the whole grid: where the parts of each begin that are here; {patch, range of its faces}.
 fn outlet_parts(solver: &StructuredSystem) -> (Vec<u32>, Vec<u32>) {
     let mut first = vec![0];
     for patch in &solver.patches {
         first.push(first[first.len() - 1] + patch.faces.len() as u32);
     }
     let (mut ptr, mut parts) = (vec![0], Vec::new());
-    for outlet in outlets(&solver.patches) {
-        parts.extend(outlet.iter().flat_map(|&p| [p as u32, first[p], first[p + 1]]));
+    for outlet in outlets(solver.all_patches()) {
+        let own = outlet.iter().filter_map(|patch| solver.part.numbers.binary_search(patch).ok());
+        parts.extend(own.flat_map(|p| [p as u32, first[p], first[p + 1]]));
         ptr.push(parts.len() as u32 / 3);
     }
     (ptr, parts)
@@ -339,8 +342,8 @@ pub(super) fn columns(
 
 impl StructuredCuda {
     /// The solver on the device, its state yet to be given.
-    pub(super) fn new(stream: &Stream, solver: &StructuredSystem) -> Result<Self, FlowError> {
-        let grid = GridCuda::new(stream, &solver.grid)?;
+    pub(super) fn new(stream: &Stream, solver: &StructuredSystem, wish: Wish) -> Result<Self, FlowError> {
+        let grid = GridCuda::over(stream, solver.blocks.iter().map(|block| block.cells).collect())?;
         let len = grid.len();
         let tables = Tables::new(stream, solver, &grid)?;
         let area = grid.upload(solver.blocks.iter().map(|b| b.metrics.area.as_flattened().concat()), 9)?;
@@ -370,11 +373,20 @@ impl StructuredCuda {
         let mut counts = [u32::MAX; Count::Number as usize];
         (counts[Count::Limited as usize], counts[Count::LimitedBeside as usize]) = (0, 0);
         let chunks = grid.chunks().len() / 2;
-        let patches = solver.patches.iter().map(|p| (p.faces.len(), p.condition.kind.is_wall()));
-        let walls = solver.patches.iter().filter(|p| p.condition.kind.is_wall());
+        let own = |patch: &usize| solver.part.numbers.binary_search(patch).ok();
+        let patches = solver.all_patches().iter().enumerate().map(|(patch, of)| {
+            (own(&patch).map_or(0, |own| solver.patches[own].faces.len()), of.condition.kind.is_wall())
+        });
+        let walls = solver.all_patches().iter().filter(|p| p.condition.kind.is_wall());
         let names = walls.map(|p| p.name.clone()).collect();
         Ok(Self {
-            exchange: ExchangeCuda::new(stream, &solver.part.exchange, grid.offsets(), len)?,
+            exchange: ExchangeCuda::of_part(
+                stream,
+                &solver.part,
+                grid.offsets(),
+                len,
+                Passage { widest: N, wish },
+            )?,
             at_boundary: AtBoundary::of(&at_boundary?)?,
             over_cells: OverCells::of(&over_cells?)?,
             setup: stream.upload(&setup_record(solver))?,
@@ -384,7 +396,7 @@ impl StructuredCuda {
             volume,
             w,
             other,
-            cfl_shares: solver.newton.is_some().then(|| buffer(solver.grid.cells())).transpose()?,
+            cfl_shares: solver.newton.is_some().then(|| buffer(solver.part.rows())).transpose()?,
             levels: match solver.config.time {
                 Time::Steady(_) => None,
                 Time::Unsteady(_) => Some([buffer(N * len)?, buffer(N * len)?]),
@@ -405,6 +417,9 @@ impl StructuredCuda {
             no_counts: stream.upload(&counts)?,
             host_counts: Pinned::zeroed(stream.gpu(), counts.len())?,
             clock: Clock::new(stream.gpu(), MARKS)?,
+            share: (solver.part.share())
+                .map(|share| ShareCuda::new(share, stream, &[], N, wish).map(Arc::new))
+                .transpose()?,
             tables,
             grid,
             stream: stream.clone(),

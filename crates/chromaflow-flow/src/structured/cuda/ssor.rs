@@ -106,6 +106,9 @@ impl Sweeps {
 
     /// All sweeps of a step.
     pub(super) fn solve(&mut self, step: &Step<'_>) -> Result<(), GpuError> {
+        if !step.exchange.is_recordable() {
+            return self.enqueue(step);
+        }
         let state = step.w.ptr();
         if !self.graphs.iter().any(|g| g.0 == state) {
             let mut done = Ok(());

@@ -32,6 +32,9 @@ struct Setup {
     }
 };
 
+// A link to a cell beyond an interface whose column the matrix leaves out: its face counts.
+#define APART 0x7fffffffu
+
 // The gas in numbers as they are, or with their derivatives along a direction.
 template <class T> __device__ __forceinline__ pointwise::Gas<T> gas_of(const Setup& setup) {
     return {T(setup.gamma)};

@@ -50,7 +50,7 @@ impl Place {
 }
 
 /// A neighbor that the matrix leaves out: its face counts, its column does not.
-pub(super) const APART: u32 = NONE - 1;
+pub(in crate::structured) const APART: u32 = NONE - 1;
 
 /// The rows of a grid's matrix: one a cell, in the order of the solver.
 pub(in crate::structured) struct GridRows {

@@ -24,9 +24,10 @@ use chromaflow::dist::{Links, Share};
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow::{Jacobian, Team};
+use chromaflow_comm::Op;
 pub(super) use matrix::GridRows;
 #[cfg(feature = "cuda")]
-pub(super) use matrix::Place;
+pub(super) use matrix::{APART, Place};
 use std::sync::Arc;
 
 /// What such steps keep: the matrix and what factors it.
@@ -273,7 +274,12 @@ impl StructuredSystem {
             let solved = solved.and_then(|left| beside.solve(rows, &mut self.blocks).map(|()| left));
             self.all_regular(solved.map(drop).map_err(|row| rows.cell(row)))?;
             rows.put_update(&x, &mut self.blocks);
-            return Ok(solved.ok().flatten());
+            // Each rank has solved by itself; steps are chosen by what is left where most is.
+            let mut left = [solved.ok().flatten().unwrap_or(0.0)];
+            if let Some(share) = Host::share(self) {
+                share.reduce(Op::Max, &mut left);
+            }
+            return Ok(Some(left[0]));
         }
         let mut factored = linear.factor(jacobian);
         if let Some(beside) = beside.as_mut().filter(|_| factored.is_ok()) {

@@ -43,6 +43,7 @@ fn march(solver: &mut StructuredSolver, case: &Case, from: Option<&Restart>) -> 
     }
     let step = |_| StepReport { times: Times::default(), ..solver.step() };
     let steps = (0..case.steps).map(step).collect();
+    solver.sync().unwrap();
     let (restart, fields, y_plus) = (solver.restart(), solver.fields(), solver.y_plus());
     let mean =
         Restart { fields: vec![Field::scalar("mean", vec![0.5; places.nodes.len()])], ..Restart::default() };
@@ -73,16 +74,27 @@ fn alone(case: &Case, from: Option<&Restart>) -> Found {
 
 /// On ranks that are threads; one of them computes as several do.
 fn over(size: usize, case: &Case, from: Option<&Restart>) -> Found {
+    over_with(size, case, (from, true), |_| Ok(()))
+}
+
+/// The same after something has been done with each solver; `reproducible` as ranks are.
+fn over_with(
+    size: usize,
+    case: &Case,
+    (from, reproducible): (Option<&Restart>, bool),
+    prepare: impl Fn(&mut StructuredSolver) -> Result<(), FlowError> + Send + Sync + 'static,
+) -> Found {
     let (case, from) = (case.clone(), from.cloned());
     let mut found = run(size, PATIENCE, move |threads| {
         let (rank, several) = (threads.rank(), threads.size() > 1);
         let ranks: Arc<dyn Communicator> = if several { Arc::new(threads.clone()) } else { Arc::new(Solo) };
-        let ranks = Ranks { ranks, reproducible: true };
+        let ranks = Ranks { ranks, reproducible };
         let (grid, config) = (case.grid.clone(), case.config.clone());
         let mut solver =
             StructuredSolver::over_ranks(grid, config, team(1), &ranks).map_err(|e| e.to_string())?;
         assert_eq!(solver.division().is_some(), several);
         begun(&mut solver, &case);
+        prepare(&mut solver).map_err(|e| e.to_string())?;
         if rank > 0 {
             return solver.follow().map(|()| None).map_err(|e| e.to_string());
         }
@@ -227,9 +239,14 @@ fn newton_steps_over_ranks_end_at_the_flow_of_one() {
     subsonic.implicit.cfl = Cfl { start: 2.0, min: 0.01, max: 1e6, growth: 2.0, adaptive: true };
     subsonic.time = Time::Steady(Steady { iterations: 200, orders: 10.0 });
     let (plate, turbulent) = super::turbulence::plate_case(Some(13), TurbulenceModel::SaNeg);
-    for (name, grid, config) in [("channel", channel, subsonic), ("plate", plate, turbulent)] {
-        let case = Case { grid, config, steps: 60, smooth: false };
-        let (one, several) = (alone(&case, None), over(2, &case, None));
+    let (same_plate, of_two_equations) = super::turbulence::plate_case(Some(13), TurbulenceModel::Sst);
+    for (name, grid, config) in [
+        ("channel", channel, subsonic),
+        ("plate", plate, turbulent),
+        ("plate, sst", same_plate, of_two_equations),
+    ] {
+        let case = Case { grid, config, steps: 80, smooth: false };
+        let (one, several) = (alone(&case, None), over_with(2, &case, (None, false), |_| Ok(())));
         let converged = |found: &Found| found.steps.iter().position(|step| step.outcome.is_some());
         let (steps, of_two) = (converged(&one).unwrap(), converged(&several).unwrap());
         eprintln!("{name}: {steps} steps on one rank, {of_two} over two");
@@ -313,4 +330,84 @@ fn more_ranks_than_blocks_are_an_error() {
     });
     let error = error.unwrap_err().to_string();
     assert!(error.contains("3 ranks, but the grid has 2 blocks") && error.contains("grid.split"), "{error}");
+}
+
+/// Blocks of ranks that compute on GPUs; all ranks are on the same one: what passes between them, and how, is the same.
+#[cfg(feature = "cuda")]
+mod on_gpus {
+    use super::*;
+    use crate::testgpu::gpu;
+    use chromaflow::gpu::Wish;
+    use chromaflow_device::cuda::Gpu;
+
+    fn on_ranks(size: usize, case: &Case, wish: Wish) -> Found {
+        over_with(size, case, (None, false), move |solver| {
+            solver.use_gpu_by(&Gpu::open(0)?, wish)?;
+            let path = solver.halo_path().expect("a device of a rank");
+            assert!(size == 1 || path.starts_with("staged") == (wish == Wish::Staged), "{path}");
+            Ok(())
+        })
+    }
+
+    /// Steps apart, then together.
+    fn two_equations() -> (&'static str, Case) {
+        let (grid, config) = super::super::turbulence::plate_case(Some(13), TurbulenceModel::Sst);
+        ("sst", Case { grid, config, steps: 80, smooth: false })
+    }
+
+    /// Every kind of step: ranks have the flow of one, whose first plain step, which takes no sum, they have bit for bit; that of the CPU to
+    /// rounding; whatever way messages pass.
+    #[test]
+    fn gpu_ranks_have_the_flow_of_one() {
+        if gpu().is_none() {
+            return;
+        }
+        for (name, case) in cases().into_iter().chain([two_equations()]) {
+            let newton = matches!(case.config.implicit.nonlinear, Nonlinear::NewtonKrylov(_));
+            let first = Case { steps: 1, ..case.clone() };
+            let (one, step) = (on_ranks(1, &case, Wish::Shortest), on_ranks(1, &first, Wish::Shortest));
+            let on_host = over_with(1, &case, (None, false), |_| Ok(()));
+            let most = if newton { 1e-6 } else { 1e-9 };
+            near(name, &one, &on_host, most);
+            for size in (2..=case.grid.blocks.len()).filter(|size| *size < 4) {
+                let what = format!("{name}, {size} ranks");
+                let several = on_ranks(size, &case, Wish::Shortest);
+                near(&what, &one, &several, most);
+                // What Newton-Krylov steps leave of their systems depends on how sums are rounded, steps apart on whose blocks they solve for.
+                let alike = if name == "sst" {
+                    0
+                } else if newton {
+                    3
+                } else {
+                    case.steps
+                };
+                for (a, b) in one.steps.iter().zip(&several.steps).take(alike) {
+                    assert!(
+                        apart(&a.residual, &b.residual) < most,
+                        "{what}: {:?} {:?}",
+                        a.residual,
+                        b.residual
+                    );
+                    let cd = [a, b].map(|step| step.forces.total.cd);
+                    assert!((cd[0] - cd[1]).abs() < most * (1.0 + cd[0].abs()), "{what}: {cd:?}");
+                }
+                assert!(several == on_ranks(size, &case, Wish::Staged), "{what}: peer stores and staged");
+                if !newton {
+                    let found = on_ranks(size, &first, Wish::Shortest);
+                    assert!(found.restart.fields == step.restart.fields, "{what}: the first step");
+                }
+            }
+        }
+    }
+
+    /// Exact sums are the CPU's.
+    #[test]
+    fn gpu_ranks_refuse_exact_sums() {
+        let Some(gpu) = gpu() else { return };
+        let case = cases().swap_remove(0).1;
+        let ranks = Ranks { ranks: Arc::new(Solo), reproducible: true };
+        let mut solver = StructuredSolver::over_ranks(case.grid, case.config, team(1), &ranks).unwrap();
+        let error = solver.use_gpu(&gpu).unwrap_err().to_string();
+        assert!(error.contains("--reproducible") && error.contains("CPU cores"), "{error}");
+    }
 }

@@ -31,6 +31,7 @@ use crate::gpu::{
 use crate::gradient::cuda::MirrorsCuda;
 use crate::march::forces::Walls;
 use crate::march::linear::{LinearCuda, Shape};
+use crate::march::over_ranks::refuse_exact;
 use crate::march::{Advanced, Device, FlowError, Measured, Moment, Part, System, Times};
 use crate::residual::is_node_wise;
 use crate::residual::turned::cuda::TurnedCuda;
@@ -162,7 +163,7 @@ impl FlowSolver {
     /// As [`Self::use_gpu`].
     pub fn use_gpu_by(&mut self, gpu: &Gpu, wish: Wish) -> Result<(), FlowError> {
         self.sync()?;
-        over_ranks::check(&self.host)?;
+        refuse_exact(self.host.share())?;
         let stream = gpu.stream()?;
         let share = over_ranks::share(&stream, &self.host, wish)?;
         let path = share.as_ref().map(|share| share.path().to_string());

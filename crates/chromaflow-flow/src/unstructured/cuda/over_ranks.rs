@@ -5,28 +5,12 @@ use crate::coupled::CoupledSystemCuda;
 use crate::equations::perfect_gas::N;
 use crate::march::{Advanced, FlowError};
 use crate::unstructured::{FlowSolver, FlowSystem};
-use chromaflow::dist::Links;
 use chromaflow::gpu::{GpuError, ShareCuda, Wish};
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
 use std::sync::Arc;
 
 /// Numbers of a node record, the widest row that passes.
 const WIDEST: usize = 8;
-
-/// Refuses what one device alone computes.
-///
-/// # Errors
-/// [`FlowError::NotOverRanks`].
-pub(super) fn check(host: &FlowSystem) -> Result<(), FlowError> {
-    let Some(share) = host.share() else { return Ok(()) };
-    if share.exact() {
-        return Err(FlowError::NotOverRanks {
-            what: "a sum on GPUs that is exact before it is rounded (`--reproducible`)".to_owned(),
-            remedy: "use CPU cores",
-        });
-    }
-    Ok(())
-}
 
 /// The rank's rows on its device, where there are ranks; collective.
 ///

@@ -256,7 +256,7 @@ impl ShareCuda {
     }
 
     /// Whether exchanges may be recorded in a graph: no host takes part in them.
-    pub(crate) fn is_recordable(&self) -> bool {
+    pub fn is_recordable(&self) -> bool {
         matches!(self.path, Path::Nccl(_)) || self.share.ranks().size() == 1
     }
 

@@ -160,6 +160,13 @@ fn lengths(host: &IncompressibleSystem, turbulence: &Turbulence) -> Vec<f64> {
     (0..width).flat_map(of_cells).collect()
 }
 
+impl EddiesCuda {
+    /// Numbers of cells that their neighbors look at.
+    pub fn components(&self) -> usize {
+        self.components
+    }
+}
+
 impl FlowCuda {
     /// What the flow's kernels take of a model.
     pub(super) fn eddies(&self) -> Eddies {

@@ -12,6 +12,7 @@ use crate::grid::generate::BoxGrid;
 use crate::incompressible::config::Flux;
 use crate::march::Device;
 use crate::testgpu::{close, gpu, restarts_go_on};
+use chromaflow::gpu::Wish;
 use chromaflow::{Outcome, Storage};
 use chromaflow_device::Team;
 use chromaflow_device::cuda::DeviceBuffer;
@@ -164,7 +165,7 @@ fn cuda_turbulent_residuals_and_matrices_are_the_hosts() {
             let at = solver.moment();
             let host = solver.host_to_set();
             host.prepare_system(&at);
-            let mut device = FlowCuda::new(&gpu.stream().unwrap(), host).unwrap();
+            let mut device = FlowCuda::new(&gpu.stream().unwrap(), host, Wish::Shortest).unwrap();
             Device::upload(&mut device, host).unwrap();
             let (n, whole) = (host.n, host.space.axes.len() == 3);
             for buffer in [&mut device.residual, &mut device.steps, &mut device.matrix.diag] {

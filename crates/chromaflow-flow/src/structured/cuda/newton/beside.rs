@@ -64,7 +64,7 @@ impl BesideCuda {
         let eddies = model(flow);
         eddies.gather(flow, rows, &eddies.values, &self.driving.values)?;
         eddies.gather(flow, rows, &eddies.r, &self.driving.residual)?;
-        self.driving.find_units(&flow.stream, sizes, Self::is_directed(flow), None, sums)
+        self.driving.find_units(&flow.stream, sizes, Self::is_directed(flow), flow.share.as_deref(), sums)
     }
 
     /// The residual in its units.

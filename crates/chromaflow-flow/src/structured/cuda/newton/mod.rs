@@ -6,7 +6,7 @@ mod beside;
 pub(super) mod tests;
 
 use super::super::StructuredSystem;
-use super::super::newton::{GridNewton, GridRows, Place};
+use super::super::newton::{APART, GridNewton, GridRows, Place};
 use super::arguments::{Assemble, NewtonKernels, PutUpdate, SetBeside, Slopes, TakeBase, Weigh};
 use super::setup::face_numbers;
 use super::turbulence::Rows;
@@ -31,6 +31,8 @@ const ROWS: usize = 32;
 const SIDES: usize = 6;
 /// The bit of a link that is a face of the boundary.
 const FACE: u32 = 1 << 31;
+/// The link to a cell whose column the matrix leaves out (`APART` of structured.cuh).
+const LEFT_OUT: u32 = FACE - 1;
 
 /// Doubles a cell that an assembly moves: state, areas, volume and time step, the diagonal block, and those in single precision
 /// beside it.
@@ -136,8 +138,11 @@ fn link(
     side: usize,
 ) -> u32 {
     let position = rows.positions[row][side];
+    if position == APART {
+        return LEFT_OUT;
+    }
     if position != u32::MAX {
-        assert!(position < FACE, "one device has all rows, and no more than it has memory for");
+        assert!(position < LEFT_OUT, "one device has no more rows than it has memory for");
         return position;
     }
     let place = &rows.places[row];
@@ -238,14 +243,23 @@ impl NewtonCuda {
         flow.boundary_jacobians()?;
         self.assemble_all(flow, at)?;
         if self.beside.is_some() && !at.together {
-            return self.solve_apart(flow);
+            // Each rank solves by itself; steps are chosen by what is left where most is.
+            let solved = self.solve_apart(flow)?;
+            if let Some(cell) = flow.lowest(solved.err()) {
+                return Ok(Err(cell));
+            }
+            return Ok(Ok(flow.largest(solved.unwrap_or(0.0))));
         }
+        let mut singular = None;
         for linear in [Some(&mut self.linear), self.beside.as_mut().map(|beside| &mut beside.linear)] {
-            if let Some(linear) = linear
+            if let Some(linear) = linear.filter(|_| singular.is_none())
                 && !linear.factor()?
             {
-                return Ok(Err(self.table.cell(linear)));
+                singular = Some(self.table.cell(linear));
             }
+        }
+        if let Some(cell) = flow.lowest(singular) {
+            return Ok(Err(cell));
         }
         let left = self.iterate(flow, at)?;
         self.put_update(flow, &self.x)?;
@@ -301,9 +315,10 @@ impl NewtonCuda {
     /// GMRES around the factors at hand.
     fn iterate(&mut self, flow: &mut StructuredCuda, at: &Moment) -> Result<f64, GpuError> {
         let options = at.newton(&self.options);
+        let share = flow.share.clone();
         self.at_base(flow, at, |step, krylov, x| {
             let (vectors, b) = (step.vectors, step.b);
-            cuda::solve((krylov, vectors), step, &options, None, b, x)
+            cuda::solve((krylov, vectors), step, &options, share.as_deref(), b, x)
         })
     }
 
@@ -326,7 +341,7 @@ impl NewtonCuda {
                 table.weigh(kernels, flow, false, &beside.r.slice(), &beside.r.slice())?;
             }
             let squares = vectors.dots([(&beside.z, &beside.z), (&beside.r, &beside.r)], sums)?;
-            let [size, norm] = squares.map(f64::sqrt);
+            let [size, norm] = flow.sum(squares).map(f64::sqrt);
             beside.set_base(flow, &table.rows(), (size, norm), sums)?;
             let n = base.len();
             vectors.axpby_part(1.0, &beside.r.slice(), 0.0, (b, 0..n))?;
@@ -334,7 +349,7 @@ impl NewtonCuda {
             // A flow and what is beside it are as large; of a model that has derivatives itself steps go by the flow.
             if directed { size } else { size * 2.0_f64.sqrt() }
         } else {
-            vectors.dot(x, x, sums)?.sqrt()
+            flow.sum([vectors.dot(x, x, sums)?])[0].sqrt()
         };
         flow.other.copy_from(&flow.w.slice())?;
         let (b, base) = if beside.is_some() { (&*b, &*base) } else { (&*b, &*b) };
@@ -377,10 +392,10 @@ impl NewtonStepCuda for GridStep<'_> {
     }
 
     fn length(&mut self, v: &DeviceBuffer<f64>) -> Result<f64, GpuError> {
-        let whole = self.vectors.dot(v, v, self.sums)?.sqrt();
+        let whole = self.flow.sum([self.vectors.dot(v, v, self.sums)?])[0].sqrt();
         let Some(beside) = self.beside.as_mut().filter(|_| self.directed) else { return Ok(whole) };
         beside.r.copy_from(&v.part(0..self.base.len()))?;
-        let of_flow = self.vectors.dot(&beside.r, &beside.r, self.sums)?.sqrt();
+        let of_flow = self.flow.sum([self.vectors.dot(&beside.r, &beside.r, self.sums)?])[0].sqrt();
         Ok(of_flow.max(LEAST_SHARE * whole))
     }
 

@@ -13,6 +13,7 @@ use crate::structured::tests::flows::{by_newton, front_of_a_cylinder, plate, ste
 use crate::structured::tests::pinched;
 use crate::structured::{Scheme, StructuredConfig, StructuredSolver, residual};
 use crate::testgpu::{close, close_step, gpu};
+use chromaflow::gpu::Wish;
 use chromaflow::{Jacobian, OffDiagonal, Outcome, Policy};
 use chromaflow_device::Team;
 use std::sync::Arc;
@@ -62,7 +63,7 @@ pub(in super::super) fn on_device(
     host: &StructuredSystem,
     cfl: f64,
 ) -> StructuredCuda {
-    let mut device = StructuredCuda::new(&gpu.stream().unwrap(), host).unwrap();
+    let mut device = StructuredCuda::new(&gpu.stream().unwrap(), host, Wish::Shortest).unwrap();
     device.upload(host).unwrap();
     device.compute_residual(None).unwrap();
     device.time_steps(cfl, 0.0).unwrap();

@@ -171,7 +171,7 @@ assemble_rows(AssembleRows) {
 #pragma unroll
         for (int v = 0; v < NB; v++) {
             sum[v] += link.coupling(v);
-            if (found == NONE || boundary) continue;
+            if (found == NONE || found == APART || boundary) continue;
             // Two sides may have the same cell beyond.
             Value* entry = off + (u64)found * (NB * NB) + v * (NB + 1);
             *entry = (Value)(*entry - link.coupling(v));

@@ -248,6 +248,11 @@ impl EddiesCuda {
         HybridGridCuda::arguments(self.hybrid.as_ref())
     }
 
+    /// All sums as last told, to be added to those of other ranks.
+    pub(super) fn sums_mut(&mut self) -> &mut [f64] {
+        self.sums.all_mut()
+    }
+
     /// Sums of squares of the residual as last told.
     pub(super) fn squares(&self) -> Vec<f64> {
         self.sums.squares().to_vec()

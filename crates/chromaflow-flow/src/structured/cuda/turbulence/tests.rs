@@ -20,6 +20,7 @@ use crate::structured::tests::turbulence::plate_case;
 use crate::structured::{Scheme, StructuredConfig, StructuredSolver};
 use crate::testgpu::{close, close_step, gpu};
 use chromaflow::gpu::DeviceOff;
+use chromaflow::gpu::Wish;
 use chromaflow::{Jacobian, Outcome, Policy};
 use chromaflow_device::Team;
 use std::sync::Arc;
@@ -231,7 +232,7 @@ fn cuda_turbulent_matrices_are_the_hosts() {
             assert_eq!(in_time, at.bdf.is_some());
             solver.rates();
             let host = solver.host_to_set();
-            let mut device = StructuredCuda::new(&gpu.stream().unwrap(), host).unwrap();
+            let mut device = StructuredCuda::new(&gpu.stream().unwrap(), host, Wish::Shortest).unwrap();
             Device::upload(&mut device, host).unwrap();
             device.compute_residual(at.bdf).unwrap();
             device.time_steps(at.cfl, 0.0).unwrap();
