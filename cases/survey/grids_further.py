@@ -183,6 +183,19 @@ def make(grids):
         plane[-1] = plane[0]
         middle = len(foil) // 2 + 7
         write(grids, name, [plane[: middle + 1], turned(plane[middle:], (1, 0), (0,))], {(0, 5): "wall", (0, 6): "far", (1, 3): "wall", (1, 4): "far"})
+    # Cylinders with their wakes: coarse and near, fine, in thousandths; an ellipse across the stream.
+    for name, around, out, first, reach, scale, deep in (
+        ("cylcoarse", 96, 40, 2e-2, 12, 1, 0.5),
+        ("cylfine", 160, 64, 4e-3, 20, 1, 0.5),
+        ("cylsmall", 128, 48, 8e-3, 20, 1e-3, 0.5),
+        ("across", 128, 48, 8e-3, 20, 1, 0.8),
+    ):
+        turn = TAU * np.arange(around + 1) / around
+        plane = rings(line(0.5 * np.cos(turn), -deep * np.sin(turn)), reach * line(np.cos(turn), -np.sin(turn)), stretched(out, first / reach))
+        plane[-1] = plane[0]
+        middle = around // 2
+        parts = [scale * plane[: middle + 1], scale * plane[middle:]]
+        write(grids, name, parts, {(b, f): what for b in (0, 1) for f, what in ((5, "wall"), (6, "far"))}, 0.1 * scale)
     # A diamond of 8 degrees between blocks above and below, ahead and behind.
     x = [np.linspace(-0.6, 0, 31), np.linspace(0, 1, 61), np.linspace(1, 1.8, 41)]
     blocks, named = [], {}
@@ -283,6 +296,13 @@ def cases():
     front = wedge_pressure(2, 8)
     rear = front * expanded_pressure(mach_behind(2, 8), 16)
     flow("diamond_euler_m2", "diamond", 2, {**FOIL, "out": "extrapolation"}, exact=f"cd {(front - rear) * math.tan(math.radians(8)) / q(2):.5f} (shock and expansion)")
+    # Near vacuum behind shoulders, and wakes.
+    for mach in (3, 5):
+        flow(f"cylcoarse_euler_m{mach}", "cylcoarse", mach, FOIL)
+    for mach, alpha in ((2, 0), (3, 0), (3.1, 0.1), (6, 0)):
+        flow(f"cylfine_euler_m{mach:g}".replace(".", ""), "cylfine", mach, FOIL, alpha)
+    flow("cylsmall_euler_m4", "cylsmall", 4, FOIL, area=1e-3)
+    flow("across_euler_m25", "across", 2.5, FOIL, 1, area=1.6)
     sector = {"left": "symmetry", "right": "symmetry", "axis": "symmetry"}
     cone = {**sector, "in": "farfield", "far": "farfield", "out": "extrapolation", "wall": "body"}
     base = math.tan(math.radians(15)) ** 2 * math.sin(math.radians(2)) * math.cos(math.radians(2))

@@ -2,6 +2,7 @@
 //! difference dissipation, and Roe's flux between limited extrapolations.
 
 use super::euler::{WaveFactors, absolute_factors, wave_matrix, wave_speeds};
+use super::positive::flux_kept_positive;
 use super::roe::{RoeFix, flux_roe};
 use crate::gas::Gas;
 use crate::real::Real;
@@ -115,7 +116,8 @@ fn central_mean<T: Real>(b: &CentralCell<T>, c: &CentralCell<T>, half: &[T; 3]) 
 /// r is the face's spectral radius |V| + c |n| and the differences are of (rho, rho u, rho H), so that a uniform
 /// total enthalpy stays uniform.
 ///
-/// The face lies between the cells b and c; a is before b, d after c; `n` points from b to c.
+/// The face lies between the cells b and c; a is before b, d after c; `n` points from b to c. Where states differ so much that density or pressure could
+/// become negative the local Lax-Friedrichs flux takes its place in part.
 ///
 /// **Source**: Jameson, Schmidt & Turkel 1981; the spectral radius of each direction by itself as in Pulliam 1986.
 ///
@@ -152,15 +154,16 @@ pub fn scalar_dissipation_of<T: Real>(
     dissipation: Dissipation<T>,
 ) -> [T; 5] {
     let half = [T::c(0.5) * n[0], T::c(0.5) * n[1], T::c(0.5) * n[2]];
-    let (mut flux, speeds) = central_mean(b, c, &half);
+    let (mean, speeds) = central_mean(b, c, &half);
     let area = (half[0] * half[0] + half[1] * half[1] + half[2] * half[2]).sqrt();
     let radius = speeds[0].abs() + speeds[1].abs() + (b.sound + c.sound) * area;
     let [near, far] = weights(&[a.pressure, b.pressure, c.pressure, d.pressure], dissipation);
     let (near, far) = (radius * near, radius * far);
+    let mut flux = [T::c(0.0); 5];
     for i in 0..5 {
-        flux[i] = flux[i] - near * (c.q[i] - b.q[i]) + far * (d.q[i] - a.q[i]);
+        flux[i] = mean[i] - near * (c.q[i] - b.q[i]) + far * (d.q[i] - a.q[i]);
     }
-    flux
+    flux_kept_positive(b, c, &half, &speeds, &mean, &flux)
 }
 
 /// Central flux with matrix dissipation: as [`flux_scalar_dissipation`], with |A| at the mean of b and c in the place of
@@ -194,7 +197,7 @@ pub fn matrix_dissipation_of<T: Real>(
     dissipation: Dissipation<T>,
 ) -> [T; 5] {
     let half = [T::c(0.5) * n[0], T::c(0.5) * n[1], T::c(0.5) * n[2]];
-    let (flux, speeds) = central_mean(b, c, &half);
+    let (mean, speeds) = central_mean(b, c, &half);
     let [near, far] = weights(&[a.pressure, b.pressure, c.pressure, d.pressure], dissipation);
     let mut x = [T::c(0.0); 5];
     for i in 0..4 {
@@ -218,13 +221,14 @@ pub fn matrix_dissipation_of<T: Real>(
     let first = f.first_by_pressure * d_pressure + f.first_by_mass * d_mass;
     let second = f.second_by_pressure * d_pressure + f.second_by_mass * d_mass;
     let enthalpy = kinetic + T::c(1.0) / g1 * sound2;
-    [
-        flux[0] - f.diagonal * x[0] - first,
-        flux[1] - f.diagonal * x[1] - u * first - n[0] * second,
-        flux[2] - f.diagonal * x[2] - v * first - n[1] * second,
-        flux[3] - f.diagonal * x[3] - s * first - n[2] * second,
-        flux[4] - f.diagonal * x[4] - enthalpy * first - normal_velocity * second,
-    ]
+    let flux = [
+        mean[0] - f.diagonal * x[0] - first,
+        mean[1] - f.diagonal * x[1] - u * first - n[0] * second,
+        mean[2] - f.diagonal * x[2] - v * first - n[1] * second,
+        mean[3] - f.diagonal * x[3] - s * first - n[2] * second,
+        mean[4] - f.diagonal * x[4] - enthalpy * first - normal_velocity * second,
+    ];
+    flux_kept_positive(b, c, &half, &speeds, &mean, &flux)
 }
 
 /// The matrix of [`flux_matrix_dissipation`] at the face between b and c, column-major: |A| with its eigenvalues kept from

@@ -10,6 +10,7 @@ mod central;
 mod euler;
 mod hllc;
 mod layers;
+mod positive;
 mod roe;
 mod shocks;
 mod van_leer;

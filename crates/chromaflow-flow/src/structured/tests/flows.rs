@@ -249,7 +249,10 @@ fn fields_on_points() {
 }
 
 /// Sides of a box of one layer: what its wall is, and where the wall's line begins; the stream above, an outlet.
-fn supersonic_sides(begin: Boundary, wall: Boundary) -> [(&'static str, Boundary); 6] {
+pub(in crate::structured) fn supersonic_sides(
+    begin: Boundary,
+    wall: Boundary,
+) -> [(&'static str, Boundary); 6] {
     [
         ("xmin", begin),
         ("xmax", Boundary::Extrapolation),

@@ -5,7 +5,8 @@ use crate::config::{Steady, Time};
 use crate::flux::pressure_jump;
 use crate::gas::Gas;
 use crate::output::Restart;
-use flows::{by_newton, front_of_a_cylinder};
+use chromaflow::Outcome;
+use flows::{by_newton, front_of_a_cylinder, steady, supersonic_sides};
 
 /// Steady waves with jumps of pressure of a fifth to fifty between neighbors.
 fn jumping(x: [f64; 3]) -> [f64; 5] {
@@ -90,6 +91,34 @@ fn cells_that_are_cut_wait() {
     restart.fields.retain(|field| field.name != "cfl_share");
     two.resume(&restart).unwrap();
     assert!(two.synced().cfl_shares().iter().all(|share| *share == 1.0), "older restarts");
+}
+
+/// Around the upper half of a cylinder, its near wake included, at Mach 3: behind the shoulder the flow expands into near vacuum, and comes to rest, with Mach
+/// numbers that expansions have.
+#[test]
+fn near_vacuum_behind_shoulders_comes_to_rest() {
+    let mut grid = BoxGrid { cells: [32, 24, 1], size: [1.0, 1.0, 0.1], wave: 0.0 }.grid();
+    for x in &mut grid.blocks[0].nodes {
+        let (angle, r) =
+            (std::f64::consts::PI * (1.0 - x[0]), 0.5 + 4.5 * x[1].powi(2).mul_add(0.8, 0.2 * x[1]));
+        (x[0], x[1]) = (r * angle.cos(), r * angle.sin());
+    }
+    let mut sides = supersonic_sides(Boundary::Symmetry, Boundary::SlipWall);
+    sides[1].1 = Boundary::Symmetry;
+    for scheme in [SCHEMES[0], SCHEMES[1]] {
+        let config = by_newton(steady(3.0, scheme, 1e6, 10.0, &sides));
+        let mut solver = StructuredSolver::new(grid.clone(), config, team(1)).unwrap();
+        let outcome = solver.run(|_| true);
+        assert!(
+            outcome == Outcome::Converged && solver.iteration() <= 150,
+            "{scheme:?}: {outcome:?} after {}",
+            solver.iteration()
+        );
+        let state = solver.state();
+        let mach = state.iter().map(|q| crate::gas::mach(Gas::AIR, &crate::gas::primitive(Gas::AIR, q)));
+        let largest = mach.fold(0.0, f64::max);
+        assert!(largest > 3.0 && largest < 12.0, "{scheme:?}: Mach {largest}");
+    }
 }
 
 /// Plain steps have no shares; their updates rise by no more than they fall.
