@@ -183,7 +183,7 @@ impl<S: Host> March<S> {
         if self.host.starts_apart()
             && self.coupling.see(report.coupled_orders.iter().copied().fold(f64::INFINITY, f64::min))
         {
-            self.control.reset();
+            self.control.turn();
         }
         let at = &self.with_kind(*at);
         let done = self.computing().advance(at)?;

@@ -28,8 +28,7 @@ pub(crate) struct WallFunctions {
 impl WallFunctions {
     /// Those of a set-up; none where the grid resolves that layer.
     fn of(config: &TurbulenceConfig) -> Option<Self> {
-        let spalart_allmaras = config.model.is_spalart_allmaras();
-        let law = if spalart_allmaras { WallLaw::SpalartAllmaras } else { WallLaw::Spalding };
+        let law = KOmegaVariant::of(config.model).map_or(WallLaw::SpalartAllmaras, KOmegaVariant::law);
         let blended = config.walls == WallTreatment::Automatic;
         (config.walls != WallTreatment::Resolved).then_some(Self { law, blended })
     }

@@ -6,14 +6,14 @@ use crate::bc::{ConditionKind, WallNode};
 use crate::config::{TurbulenceConfig, WallTreatment};
 use crate::dual::{dot, norm};
 use crate::residual::primitive_of;
+use crate::turbulence::k_omega::KOmegaVariant;
 use crate::wall_distance::NearWalls;
 use crate::wall_law::{LawNode, LawPlace, WallLaw, law_flux, law_load};
 
 /// The law of a model's walls; none where the mesh resolves them.
 fn law_of(turbulence: &TurbulenceConfig) -> Option<WallLaw> {
-    (turbulence.walls != WallTreatment::Resolved).then(|| {
-        if turbulence.model.is_spalart_allmaras() { WallLaw::SpalartAllmaras } else { WallLaw::Spalding }
-    })
+    (turbulence.walls != WallTreatment::Resolved)
+        .then(|| KOmegaVariant::of(turbulence.model).map_or(WallLaw::SpalartAllmaras, KOmegaVariant::law))
 }
 
 impl FlowSystem {

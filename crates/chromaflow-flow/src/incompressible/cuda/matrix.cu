@@ -212,7 +212,7 @@ boundary_matrix(BoundaryMatrix) {
                 }
 #pragma unroll
                 for (int c = 0; c < 3; c++) along[c] = u[c] - through * face.n[c] / size, square += along[c] * along[c];
-                const auto law = EDDIES == 1 ? pointwise::WallLaw::SpalartAllmaras : pointwise::WallLaw::Spalding;
+                const auto law = static_cast<pointwise::WallLaw>(EDDIES == 1 ? 0 : 1 + VARIANT);
                 const double nu = fluid->viscosity;
                 const auto found = pointwise::law_resistance(law, sqrt(square) * distance[face.row] / nu);
                 if (found[0] > 1 && square > 0) {

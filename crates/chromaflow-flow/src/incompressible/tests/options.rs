@@ -133,3 +133,28 @@ fn newton_steps_converge_with_laws_of_the_wall() {
         assert_eq!(outcome, Outcome::Converged, "{model:?}, {cells}, {walls:?}: {last:?}");
     }
 }
+
+/// Channels with a law of the wall become turbulent, with a few cells and begun too slow or too fast, by default settings.
+#[test]
+fn driven_channels_do_not_run_away() {
+    for model in [TurbulenceModel::KOmega, TurbulenceModel::Sst, TurbulenceModel::SaNeg] {
+        for (cells, reynolds, speed) in
+            [(16, 5000.0, 0.5), (32, 50_000.0, 1.5), (64, 5000.0, 1.5), (32, 1000.0, 1.0)]
+        {
+            let (grid, mut config) = channel_case(model, reynolds, (cells, 1.0), WallTreatment::Automatic);
+            let middle = f64::ln(reynolds) / 0.41 + 5.0;
+            config.initial = vec![0.0, speed * middle];
+            config.reference.velocity = speed * middle;
+            newton(&mut config, 1e6);
+            config.time = Time::Steady(Steady { iterations: 300, orders: 10.0 });
+            let mut solver = Solver::new(&grid, config, Arc::new(Team::new(1))).unwrap();
+            let outcome = solver.run(|_| true);
+            let found = solver.state()[(solver.centers().len() - 1) * solver.unknowns() + 1];
+            let what =
+                format!("{model:?}, {cells} cells, {reynolds}, {speed}: {found} in the middle, law {middle}");
+            println!("{what}, {} iterations", solver.iteration());
+            assert_eq!(outcome, Outcome::Converged, "{what}");
+            assert!((found / middle - 1.0).abs() < 0.08, "{what}");
+        }
+    }
+}

@@ -293,7 +293,7 @@ fn channels_have_the_law_of_the_wall() {
 #[test]
 fn channels_with_laws_of_the_wall_have_coarse_cells() {
     for (model, most) in
-        [(TurbulenceModel::SaNeg, 0.03), (TurbulenceModel::Sst, 0.04), (TurbulenceModel::KOmega, 0.05)]
+        [(TurbulenceModel::SaNeg, 0.03), (TurbulenceModel::Sst, 0.02), (TurbulenceModel::KOmega, 0.02)]
     {
         let finish = |mut solver: Solver| {
             let mut last = None;
@@ -329,17 +329,17 @@ fn channels_with_laws_of_the_wall_have_coarse_cells() {
     }
 }
 
-/// Where the grid resolves the wall a law changes nothing.
+/// Where the grid resolves the wall a law changes nothing but omega at the wall, which is Menter's without it: of less and less consequence on finer cells, first ones here at y+ 0.01.
 #[test]
 fn laws_of_the_wall_are_the_viscous_layer_on_fine_grids() {
-    for model in [TurbulenceModel::SaNeg, TurbulenceModel::Sst] {
+    for (model, most) in [(TurbulenceModel::SaNeg, 1e-7), (TurbulenceModel::Sst, 1e-3)] {
         let middle = [WallTreatment::Resolved, WallTreatment::Automatic].map(|walls| {
             let mut solver = channel_of(model, 392.24, (96, 1.08), walls);
             assert_eq!(solver.run(|_| true), Outcome::Converged, "{model:?}, {walls:?}");
             solver.state()[(solver.centers().len() - 1) * solver.unknowns() + 1]
         });
         println!("{model:?}: {middle:?}");
-        assert!((middle[1] / middle[0] - 1.0).abs() < 1e-7, "{model:?}: {middle:?}");
+        assert!((middle[1] / middle[0] - 1.0).abs() < most, "{model:?}: {middle:?}");
     }
 }
 

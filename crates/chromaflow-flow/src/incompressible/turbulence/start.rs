@@ -1,7 +1,8 @@
 //! From a set-up to the state at the beginning: distances from walls, a layer along them.
 
 use super::super::config::{Boundary, Config};
-use super::super::space::{Block, Space};
+use super::super::space::{Block, Face, Space};
+use super::boundary::{Class, class};
 use super::laws::SHEAR;
 use super::{COEFFICIENTS, Eddies, Turbulence};
 use crate::config::{Time, TurbulenceConfig};
@@ -16,6 +17,9 @@ use crate::turbulence::{plate_thickness, production};
 use crate::wall_distance::NearWalls;
 use crate::wall_layer::turbulent_share;
 use chromaflow_device::Team;
+
+/// Of driven flow the k over u_tau^2 below which it counts for nothing.
+const LEAST_DRIVEN: f64 = 1e-3;
 
 /// Walls as cells see them.
 pub(in super::super) struct Walls {
@@ -42,7 +46,11 @@ impl Turbulence {
         }
         crate::turbulence::check(turbulence, &config.time)?;
         let inflow_k = turbulence.inflow_k * config.reference.velocity.powi(2);
-        let model = GridTurbulence::new(&TurbulenceConfig { inflow_k, ..turbulence.clone() }, nu);
+        let mut model = GridTurbulence::new(&TurbulenceConfig { inflow_k, ..turbulence.clone() }, nu);
+        if let (true, Some([friction, _])) = (model.is_k_omega(), driven(config, space)) {
+            // Nothing flows in: below which k counts for nothing is the walls' business.
+            model.inflow[0] = model.inflow[0].min(LEAST_DRIVEN * friction * friction);
+        }
         let (mesh, points) = (grid.to_mesh(), space.centers());
         let production = production(turbulence, &mesh, points.iter().copied());
         let condition = |name: &str| config.boundaries.get(name);
@@ -87,18 +95,28 @@ impl Turbulence {
     }
 
     /// Gives the cells, which have a state of the flow, the model's unknowns at the beginning, and steady flow a layer along walls at which it is slowed down.
+    ///
+    /// Flow that a force drives through periodic sides begins as turbulent as the force's balance with friction says, whatever its speed: without an eddy viscosity off a
+    /// thin layer the force speeds its middle up until nothing but the laminar solution, a hundred times faster, is near.
     pub fn start(&self, config: &Config, space: &Space, walls: &Walls, fields: &mut [Vec<f64>]) {
         let (speed, length) = (config.reference.velocity, walls.near.surface.extent());
-        let layer = match self.model.model {
-            Model::KOmega(model) => Some(StartLayer::new(model, self.model.inflow, length, speed, self.nu)),
-            Model::SpalartAllmaras(_) => None,
+        let driven = driven(config, space);
+        let values = |distance: f64| match (self.model.model, driven) {
+            (Model::KOmega(model), None) => {
+                StartLayer::new(model, self.model.inflow, length, speed, self.nu).at(distance)
+            }
+            (Model::KOmega(model), Some(driven)) => StartLayer::driven(model, driven, self.nu).at(distance),
+            (Model::SpalartAllmaras(_), None) => self.model.inflow,
+            (Model::SpalartAllmaras(_), Some(driven)) => {
+                [self.model.inflow[0].max(nut_of_driven(driven, distance) / self.nu), 0.0]
+            }
         };
-        let thickness = plate_thickness(length, speed, self.nu);
+        let thickness = driven.map_or_else(|| plate_thickness(length, speed, self.nu), |[_, depth]| depth);
         for (block, field) in space.blocks.iter().zip(fields) {
             let len = block.cells.len();
             for row in block.rows() {
                 let (at, near) = (block.at(row), &walls.near.nearest[row]);
-                let values = layer.as_ref().map_or(self.model.inflow, |layer| layer.at(near.distance));
+                let values = values(near.distance);
                 for v in 0..self.model.unknowns() {
                     field[(self.first + v) * len + at] = values[v];
                 }
@@ -113,4 +131,27 @@ impl Turbulence {
             }
         }
     }
+}
+
+/// The friction velocity that balances the force which drives steady flow along its walls, and the volume over the walls' area; none where there is no such force or
+/// something flows in or out.
+fn driven(config: &Config, space: &Space) -> Option<[f64; 2]> {
+    let force = config.force.iter().map(|f| f * f).sum::<f64>().sqrt();
+    let area = |of: Class| {
+        let of_block = |block: usize| {
+            let patches = space.patches.iter().filter(|patch| patch.block == block && class(patch) == of);
+            let area = |face: &Face| face.n.iter().map(|n| n * n).sum::<f64>().sqrt();
+            patches.flat_map(|patch| &patch.faces).map(area).sum::<f64>()
+        };
+        space.part.sum((0..space.blocks.len()).map(of_block))
+    };
+    let [walls, open] = [Class::Wall, Class::Open].map(area);
+    let driven = matches!(config.time, Time::Steady(_)) && force > 0.0 && walls > 0.0 && open == 0.0;
+    driven.then(|| [(force * space.volume / walls).sqrt(), space.volume / walls])
+}
+
+/// The eddy viscosity of driven flow, as [`StartLayer::driven`] has it: kappa u_tau d near walls, with k falling towards the middle.
+fn nut_of_driven([friction, depth]: [f64; 2], distance: f64) -> f64 {
+    let fall = 1.0 - 0.5 * (distance / depth).min(1.0);
+    0.41 * friction * distance * fall * fall
 }

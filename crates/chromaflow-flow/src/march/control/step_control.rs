@@ -75,6 +75,11 @@ pub trait StepControl: Send + Sync {
     /// The next residual is of another problem: not to be compared with the last one.
     fn reset(&mut self);
 
+    /// The next step is of another kind: what made residuals stall before says nothing of it.
+    fn turn(&mut self) {
+        self.reset();
+    }
+
     /// The next step is the first one of another problem.
     fn begin(&mut self) {
         self.reset();
@@ -125,6 +130,11 @@ impl StepControl for CflControl {
 
     fn reset(&mut self) {
         self.forget();
+    }
+
+    fn turn(&mut self) {
+        self.forget();
+        (self.ceiling, self.capped) = (self.config.max, 0.0);
     }
 
     fn begin(&mut self) {

@@ -186,7 +186,7 @@ fn laws(
         return [const { Vec::new() }; 2];
     }
     let wall = Wall { temperature: 1.0, velocity: [0.0; 3] };
-    let (law, heat, away) = (WallLaw::Spalding, WallHeat::Adiabatic, [0.0; 3]);
+    let (law, heat, away) = (WallLaw::SpalartAllmaras, WallHeat::Adiabatic, [0.0; 3]);
     let none = LawPlace { law, heat, area: 0.0, distance: 0.0, away, wall };
     let node = |place: Option<LawPlace<f64>>| {
         let other = if place.is_some() { 0 } else { u32::MAX };

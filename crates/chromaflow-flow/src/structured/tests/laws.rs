@@ -107,7 +107,8 @@ fn laws_go_over_into_the_viscous_layer() {
         for g in 0..2 {
             assert!((0..5).all(|c| near(with.1[g][c], without.1[g][c])), "{model:?}: {with:?} {without:?}");
         }
-        let ((_, friction), ghosts, n) = at(WallTreatment::Automatic, 1e-2, 0.3);
+        // y+ some thousands: the models' own laws come to their logarithms from above.
+        let ((_, friction), ghosts, n) = at(WallTreatment::Automatic, 1e-1, 0.3);
         let u_tau = (friction[0] / n[1].abs() / (1.0 / 1.1)).sqrt();
         let slope = (0.3 - ghosts[0][1]) / 2.0;
         assert!((slope * 0.41 / u_tau - 1.0).abs() < 0.03, "{model:?}: {slope} {u_tau}");
@@ -115,11 +116,11 @@ fn laws_go_over_into_the_viscous_layer() {
     }
 }
 
-/// The logarithmic layer on equal cells: in the first of them neither nut nor k and omega change by more than a few hundredths of what is destroyed there; without the law
-/// by more than half of it.
+/// The logarithmic layer on equal cells: in the first of them neither nut nor k changes by more than a few hundredths of what is destroyed there; without the law
+/// by more than half of it. omega at the wall is what makes the velocity beyond that of the layer, see `plates_have_their_drag_on_coarse_cells` and channels of incompressible flow.
 #[test]
 fn logarithmic_layers_stay_in_the_first_cell() {
-    // y+ 2000: Spalding's law is 4 % steeper than a logarithm at 200.
+    // y+ 2000: laws are 4 % steeper than a logarithm at 200.
     let (u_tau, height, gas) = (0.02, 5e-2, GasConfig::default().gas());
     let nu = 0.5 / 1e6;
     let rates = |model: TurbulenceModel, walls: WallTreatment| {
@@ -151,7 +152,7 @@ fn logarithmic_layers_stay_in_the_first_cell() {
     for model in LAWS {
         let (with, without) = (rates(model, WallTreatment::Automatic), rates(model, WallTreatment::Resolved));
         println!("{model:?}: {with:?}, without {without:?}");
-        assert!(with.iter().all(|rate| rate.abs() < 0.06), "{model:?}: {with:?}");
+        assert!(with[0].abs() < 0.06, "{model:?}: {with:?}");
         assert!(without.iter().any(|rate| rate.abs() > 0.5), "{model:?}: {without:?}");
     }
 }
@@ -180,16 +181,16 @@ fn plate_drag(model: TurbulenceModel, walls: WallTreatment, units: f64) -> f64 {
     solver.forces().total.cd
 }
 
-/// Plates with the law have the drag of one that resolves the viscous layer, from y+ 1 to y+ 100.
+/// Plates with the law have the drag of one that resolves the viscous layer, from y+ 1 to y+ 100; with k and omega it is that of finer cells than y+ 1 without a law.
 #[test]
 fn plates_have_their_drag_on_coarse_cells() {
-    for (model, most) in [(TurbulenceModel::SaNeg, 0.03), (TurbulenceModel::Sst, 0.12)] {
-        let resolved = plate_drag(model, WallTreatment::Resolved, 1.0);
-        for units in [1.0, 100.0] {
+    for (model, units) in [(TurbulenceModel::SaNeg, 1.0), (TurbulenceModel::Sst, 0.1)] {
+        let resolved = plate_drag(model, WallTreatment::Resolved, units);
+        for units in [1.0, 30.0, 100.0] {
             let drag = plate_drag(model, WallTreatment::Automatic, units);
-            assert!((drag / resolved - 1.0).abs() < most, "{model:?}, y+ {units}: {drag} {resolved}");
+            assert!((drag / resolved - 1.0).abs() < 0.035, "{model:?}, y+ {units}: {drag} {resolved}");
         }
         let without = plate_drag(model, WallTreatment::Resolved, 30.0);
-        assert!((without / resolved - 1.0).abs() > 2.0 * most, "{model:?}: {without} {resolved}");
+        assert!((without / resolved - 1.0).abs() > 0.2, "{model:?}: {without} {resolved}");
     }
 }

@@ -27,13 +27,13 @@ __device__ __forceinline__ Pair load_pair(const double* __restrict__ from, u32 i
     return {from[(u64)i * 2], from[(u64)i * 2 + 1]};
 }
 
-// Values at walls with a law, from the state `w` off them. These models take Spalding's.
+// Values at walls with a law, from the state `w` off them. Models have laws of their own.
 template <class T>
 __device__ __forceinline__ pointwise::Array<T, 2> law_values(pointwise::KOmega<T> model, pointwise::Gas<T> gas,
                                                              pointwise::Transport<T> transport,
                                                              pointwise::LawPlace<T> place,
                                                              const pointwise::Array<T, 5>& w, bool blended) {
-    place.law = pointwise::WallLaw::Spalding;
+    place.law = static_cast<pointwise::WallLaw>(1 + VARIANT);
     const auto friction = pointwise::law_friction(gas, transport, place, w);
     return pointwise::k_omega_law(model, blended, friction[0], friction[1] * place.distance / friction[0],
                                   place.distance);

@@ -51,7 +51,7 @@ use crate::mesh::Mesh;
 use crate::real::Real;
 use crate::residual::{NodeGradients, ViscousElements, primitive_of};
 use crate::wall_distance::NearWalls;
-use crate::wall_law::{LawNode, law_friction};
+use crate::wall_law::{LawNode, WallLaw, law_friction};
 use chromaflow::Jacobian;
 use std::sync::Arc;
 
@@ -191,6 +191,15 @@ impl KOmegaEquations {
 }
 
 impl KOmegaVariant {
+    /// Its law of the wall.
+    pub(crate) fn law(self) -> WallLaw {
+        match self {
+            Self::Sst => WallLaw::Sst,
+            Self::SstVorticity => WallLaw::SstVorticity,
+            Self::Wilcox => WallLaw::Wilcox,
+        }
+    }
+
     /// That of a model of two equations.
     pub(crate) fn of(model: TurbulenceModel) -> Option<Self> {
         match model {
@@ -222,6 +231,8 @@ pub(crate) struct StartLayer {
     thickness: f64,
     /// Its friction velocity.
     friction: f64,
+    /// Root of k at its edge and beyond over that of k near the wall.
+    edge: f64,
     nu: f64,
 }
 
@@ -230,15 +241,23 @@ impl StartLayer {
     pub fn new(model: KOmega<f64>, inflow: [f64; NB], length: f64, speed: f64, nu: f64) -> Self {
         let reynolds = (speed * length / nu).max(1.0);
         let friction = speed * (0.5 * plate_friction(reynolds)).sqrt();
-        Self { model, inflow, thickness: plate_thickness(length, speed, nu), friction, nu }
+        Self { model, inflow, thickness: plate_thickness(length, speed, nu), friction, edge: 0.0, nu }
+    }
+
+    /// Of flow that is driven along its walls: all of it is layer, and nothing flows in. `friction` is the friction velocity that balances the force, `depth` the volume
+    /// over the walls' area; in the middle of a channel k is a quarter of u_tau^2 / sqrt(beta*).
+    ///
+    /// **Source**: Moser, Kim and Mansour (1999), Phys. Fluids 11(4).
+    pub fn driven(model: KOmega<f64>, [friction, depth]: [f64; 2], nu: f64) -> Self {
+        Self { model, inflow: [0.0; NB], thickness: depth, friction, edge: 0.5, nu }
     }
 
     /// At this distance from the walls.
     pub fn at(&self, distance: f64) -> [f64; NB] {
-        let (&Self { nu, thickness, friction, .. }, [root, kappa], d) = (self, LAYER, distance);
+        let (&Self { nu, thickness, friction, edge, .. }, [root, kappa], d) = (self, LAYER, distance);
         let near = 0.1 * k_omega_wall(self.model, nu, d);
         let damped = 1.0 - (-d * friction / (VAN_DRIEST * nu)).exp();
-        let layer = friction / root.sqrt() * damped * (1.0 - d / thickness).max(0.0);
+        let layer = friction / root.sqrt() * damped * (1.0 - (1.0 - edge) * (d / thickness).min(1.0));
         let near = near.hypot(friction / (root * kappa * d));
         [self.inflow[0] + layer * layer, self.inflow[1] + near]
     }

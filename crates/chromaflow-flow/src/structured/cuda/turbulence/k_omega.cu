@@ -22,6 +22,14 @@ template <class T> __device__ __forceinline__ pointwise::KOmega<T> model_of(cons
     return {static_cast<pointwise::KOmegaVariant>(VARIANT), T(model.ambient_k), T(model.ambient_omega)};
 }
 
+// A wall with a law, which is the model's own.
+template <class T>
+__device__ __forceinline__ pointwise::LawPlace<T> place_with_law(const LawNode* law) {
+    auto place = place_of<T>(law->place);
+    place.law = static_cast<pointwise::WallLaw>(1 + VARIANT);
+    return place;
+}
+
 // k and omega at the wall next to a cell at this distance, `one` its ghost; `law` where a law of the wall holds.
 template <class T>
 __device__ __forceinline__ pointwise::Array<T, 2> at_wall(const Numbers<T>& f, u64 at, u64 one, double distance,
@@ -30,7 +38,7 @@ __device__ __forceinline__ pointwise::Array<T, 2> at_wall(const Numbers<T>& f, u
     const auto model = model_of<T>(*f.f.model);
     if (law) {
         const Setup& setup = *f.f.setup;
-        const auto found = pointwise::law_friction(gas_of<T>(setup), transport_of<T>(setup), place_of<T>(law->place),
+        const auto found = pointwise::law_friction(gas_of<T>(setup), transport_of<T>(setup), place_with_law<T>(law),
                                                    own);
         const T near(distance);
         return pointwise::k_omega_law_of_cells(model, f.f.model->blended != 0, found[0], found[1] * near / found[0],
@@ -98,7 +106,7 @@ __device__ __forceinline__ Terms<T> terms_of(const Numbers<T>& numbers, const St
     const auto w = numbers.state(at);
     if (law) {
         pointwise::Array<pointwise::Array<T, 3>, 3> velocity = {gradients[0], gradients[1], gradients[2]};
-        velocity = pointwise::law_gradient(gas_of<T>(*f.setup), transport_of<T>(*f.setup), place_of<T>(law->place), w,
+        velocity = pointwise::law_gradient(gas_of<T>(*f.setup), transport_of<T>(*f.setup), place_with_law<T>(law), w,
                                            velocity);
         for (int i = 0; i < 3; i++) gradients[i] = velocity[i];
     }
