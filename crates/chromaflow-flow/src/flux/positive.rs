@@ -5,7 +5,7 @@ use crate::real::Real;
 
 /// The largest size, as [`flux_kept_positive`] measures it, of what a flux has beside the local Lax-Friedrichs flux. Any below 0.8 keeps density and
 /// pressure positive; with this one the states between keep three quarters of both.
-const MOST: f64 = 0.25;
+const MOST_EXCESS: f64 = 0.25;
 
 /// The central flux `flux` between the cells b and c, with as much of the local Lax-Friedrichs flux in its place as density and pressure need to stay
 /// positive: L + s (F - L), L = (F(b) + F(c)) / 2 - a (c - b) / 2, a the larger spectral radius of both cells.
@@ -14,7 +14,7 @@ const MOST: f64 = 0.25;
 /// c + (F - F(c)) / a, over the faces.
 /// Of L both are one state, q = (b + c) / 2 - (F(c) - F(b)) / (2 a), whose density r and pressure p are positive; of F they are q -+ x, x = (F - L) / a. Seen
 /// with the velocity of q, where q has the energy e = p / (gamma - 1) and no momentum, x = (dr, dm, de) has the size
-/// (dr/r)^2 + (de/e)^2 + |dm|^2 / (2 r e), and s x has at most the size [`MOST`]^2 with s = (1 + (size / `MOST`^2)^4)^(-1/8). In smooth flow x is
+/// (dr/r)^2 + (de/e)^2 + |dm|^2 / (2 r e), and s x has at most the size [`MOST_EXCESS`]^2 with s = (1 + (size / `MOST_EXCESS`^2)^4)^(-1/8). In smooth flow x is
 /// half a difference of neighbors, and the change that s makes of the order of its ninth power: 30 % from cell to cell give 1 - s = 0.03, 20 % 0.001, 10 % 5e-6.
 ///
 /// Central fluxes have no positivity of their own: where a flow expands around a shoulder into near vacuum they leave cells whose pressure is rounding beside
@@ -72,7 +72,8 @@ pub(super) fn flux_kept_positive<T: Real>(
     let density = change[0] * inverse;
     let energy = (change[4] - work + kinetic * change[0]) * by_energy;
     let size = density * density + energy * energy + part * momentum2 * inverse * by_energy;
-    let over = size * T::c(1.0 / (MOST * MOST));
+    // Bounded: at faces without area, where both fluxes are rounding, the eighth power would be infinite.
+    let over = (size * T::c(1.0 / (MOST_EXCESS * MOST_EXCESS))).min(T::c(1e30));
     let over2 = over * over;
     let share = one / (one + over2 * over2).sqrt().sqrt().sqrt();
     let mut out = [T::c(0.0); 5];

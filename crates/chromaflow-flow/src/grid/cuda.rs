@@ -2,8 +2,7 @@
 //! Ghost cells beyond interfaces on a GPU.
 
 use super::Exchange;
-use crate::march::FlowError;
-use crate::on_grid::{GridPart, NONE};
+use chromaflow::dist;
 use chromaflow::gpu::{GpuError, ShareCuda, Wish};
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read, Share, Stream, Write};
 use chromaflow_device::{enqueue, kernels};
@@ -60,13 +59,44 @@ pub struct ExchangeCuda {
 /// What passes between ranks before copies are made.
 struct OverRanks {
     share: Arc<ShareCuda>,
-    /// Cell and row of each cell that others need; the same by where it lies among the cells' own rows, `NONE` of ghosts.
+    /// Cell and row of each cell that others need; the same by where it lies among the cells' own rows, `u32::MAX` of ghosts.
     own: DeviceBuffer<u32>,
     own_by_rows: DeviceBuffer<u32>,
     /// The row of each that comes.
     come: DeviceBuffer<u32>,
     /// `[rows, components]`, of this rank's cells and those that come.
     rows: DeviceBuffer<f64>,
+}
+
+/// Cells at interfaces between ranks: those here that others need, and those of others that come here. Some are ghosts beyond boundaries, from which
+/// ghosts beyond edges take values.
+pub(crate) struct Between {
+    /// Both as rows; others' are ghosts.
+    pub share: Arc<dist::Share>,
+    /// Those that others need.
+    pub own: Vec<Passed>,
+    /// The row of each that comes, in the order in which the exchange has them.
+    pub come: Vec<u32>,
+}
+
+/// A cell that another rank needs.
+pub(crate) struct Passed {
+    /// Its block.
+    pub block: u32,
+    /// Its place in the block's arrays.
+    pub at: u32,
+    /// Its row among the blocks' cells; [`u32::MAX`] of a ghost.
+    pub own_row: u32,
+    /// Its row among those that pass.
+    pub row: u32,
+}
+
+/// Values that came from other ranks.
+pub(crate) struct OfOthers<'a> {
+    /// Row after row.
+    pub values: &'a DeviceBuffer<f64>,
+    /// Which row each cell is, in the order in which the exchange has those that come.
+    pub rows: &'a DeviceBuffer<u32>,
 }
 
 /// The most components of a cell that pass between ranks, and how they are to.
@@ -93,27 +123,20 @@ impl ExchangeCuda {
         Self::with(stream, exchange, first, cells, None)
     }
 
-    /// The same for a part of a grid, over ranks where there are some; collective. Sides that are turned are of grids on one rank.
+    /// The same for blocks of a rank; collective. Sides that are turned are of grids on one rank.
     ///
     /// # Errors
-    /// [`FlowError::Gpu`], [`FlowError::Ranks`].
-    pub(crate) fn of_part(
+    /// As [`Self::new`]; [`GpuError::Ranks`].
+    pub(crate) fn over_ranks(
         stream: &Stream,
-        part: &GridPart,
+        exchange: &Exchange,
         first: &[usize],
         cells: usize,
-        passage: Passage,
-    ) -> Result<Self, FlowError> {
-        let Some(between) = part.between()? else {
-            return Ok(Self::new(stream, &part.exchange, first, cells)?);
-        };
-        let Passage { widest, wish } = passage;
+        (between, Passage { widest, wish }): (&Between, Passage),
+    ) -> Result<Self, GpuError> {
         let share = Arc::new(ShareCuda::new(&between.share, stream, &[], widest, wish)?);
-        let own = between.own.iter().flat_map(|&[block, at, row]| [first[block as usize] as u32 + at, row]);
-        let by_rows = between.own.iter().flat_map(|&[block, at, row]| {
-            let own = part.row_at(block as usize, at as usize);
-            [own.map_or(NONE, |own| own as u32), row]
-        });
+        let own = between.own.iter().flat_map(|of| [first[of.block as usize] as u32 + of.at, of.row]);
+        let by_rows = between.own.iter().flat_map(|of| [of.own_row, of.row]);
         let over = OverRanks {
             own: stream.upload(&own.collect::<Vec<_>>())?,
             own_by_rows: stream.upload(&by_rows.collect::<Vec<_>>())?,
@@ -123,7 +146,7 @@ impl ExchangeCuda {
         };
         // What comes from others lies behind all cells.
         let first = [first, &[cells]].concat();
-        Ok(Self::with(stream, &part.exchange, &first, cells, Some((over, &between.come)))?)
+        Self::with(stream, exchange, &first, cells, Some((over, &between.come)))
     }
 
     fn with(
@@ -224,8 +247,7 @@ impl ExchangeCuda {
         self.pass_some(stream, over, &over.own, (fields, components, by_cell))
     }
 
-    /// Has values of rows of other ranks come here: where those lie, row after row, and which of them each cell that comes is; none without
-    /// ranks. Collective.
+    /// Has values of rows of other ranks come here; none without ranks. Collective.
     ///
     /// **Shapes**: x `[rows, components]`.
     ///
@@ -236,10 +258,10 @@ impl ExchangeCuda {
         stream: &Stream,
         x: &DeviceBuffer<f64>,
         components: usize,
-    ) -> Result<Option<(&DeviceBuffer<f64>, &DeviceBuffer<u32>)>, GpuError> {
+    ) -> Result<Option<OfOthers<'_>>, GpuError> {
         let Some(over) = &self.over else { return Ok(None) };
         self.pass_some(stream, over, &over.own_by_rows, (x, components, 1))?;
-        Ok(Some((&over.rows, &over.come)))
+        Ok(Some(OfOthers { values: &over.rows, rows: &over.come }))
     }
 
     fn pass_some(

@@ -1,27 +1,36 @@
-//! Cells that pass between ranks as rows of a system of their own, of which devices exchange the ghosts.
+//! Cells that pass between ranks as rows of a system of their own, whose ghosts devices exchange.
 
-use super::GridPart;
-use crate::grid::Passing;
-use chromaflow::dist::{Share, ShareError};
+use super::{GridPart, NONE};
+use crate::grid::cuda::{Between, Passed};
+use crate::grid::{ExchangeCuda, Passage, Passing};
+use crate::march::FlowError;
+use chromaflow::dist::ShareError;
+use chromaflow_device::cuda::Stream;
 use std::sync::Arc;
 
-/// Cells at interfaces between ranks: those here that others need, and those of others that come here. Some are ghosts beyond boundaries, from which
-/// ghosts beyond edges take values.
-pub(crate) struct Between {
-    /// Both as rows; others' are ghosts.
-    pub share: Arc<Share>,
-    /// Block, place in its arrays and row of each that others need.
-    pub own: Vec<[u32; 3]>,
-    /// The row of each that comes, in the order in which the exchange has them.
-    pub come: Vec<u32>,
-}
-
 impl GridPart {
-    /// Cells that pass between ranks, where there are ranks; collective.
+    /// Copies across interfaces on a device, over ranks where there are some; collective. As [`ExchangeCuda::new`].
     ///
     /// # Errors
-    /// [`ShareError`].
-    pub(crate) fn between(&self) -> Result<Option<Between>, ShareError> {
+    /// [`FlowError::Gpu`], [`FlowError::Ranks`].
+    pub(crate) fn exchange_on(
+        &self,
+        stream: &Stream,
+        first: &[usize],
+        cells: usize,
+        passage: Passage,
+    ) -> Result<ExchangeCuda, FlowError> {
+        let exchange = match self.between()? {
+            None => ExchangeCuda::new(stream, &self.exchange, first, cells),
+            Some(between) => {
+                ExchangeCuda::over_ranks(stream, &self.exchange, first, cells, (&between, passage))
+            }
+        };
+        Ok(exchange?)
+    }
+
+    /// Cells that pass between ranks, where there are ranks; collective.
+    fn between(&self) -> Result<Option<Between>, ShareError> {
         let Some(over) = &self.over else { return Ok(None) };
         let number = |block: usize, at: usize| over.arrays[over.blocks[block]] + at as u32;
         let lists = self.exchange.lists();
@@ -41,7 +50,15 @@ impl GridPart {
         all.extend(lists.iter().flat_map(of_others));
         all.sort_unstable();
         let row = |number: u32| all.partition_point(|&(other, _)| other < number) as u32;
-        let own = own.iter().map(|&[number, block, at]| [block, at, row(number)]).collect();
+        let own_row =
+            |block: u32, at: u32| self.row_at(block as usize, at as usize).map_or(NONE, |row| row as u32);
+        let passed = |&[number, block, at]: &[u32; 3]| Passed {
+            block,
+            at,
+            own_row: own_row(block, at),
+            row: row(number),
+        };
+        let own = own.iter().map(passed).collect();
         let come = come.iter().map(|&number| row(number)).collect();
         let (global, owners): (Vec<u32>, Vec<u32>) = all.iter().copied().unzip();
         Ok(Some(Between { share: Arc::new(over.rows(global, &owners)?), own, come }))

@@ -178,9 +178,8 @@ impl FlowCuda {
             counts: stream.upload(&[u32::MAX, 0])?,
             host_counts: Pinned::zeroed(stream.gpu(), 2)?,
             clock: Clock::new(stream.gpu(), marks(&config.implicit))?,
-            exchange: ExchangeCuda::of_part(
+            exchange: space.part.exchange_on(
                 stream,
-                &space.part,
                 grid.arrays.offsets(),
                 cells,
                 Passage { widest, wish },
@@ -337,7 +336,8 @@ impl FlowCuda {
     fn linear_residual(&mut self) -> Result<(), GpuError> {
         self.ilu.residual(&self.matrix, &self.residual, &self.update, &mut self.rest)?;
         let (g, n, a) = (&self.grid, self.n, &self.matrix);
-        let (others, come) = self.exchange.of_others(&self.stream, &self.update, n)?.unzip();
+        let others = self.exchange.of_others(&self.stream, &self.update, n)?;
+        let (others, come) = others.map(|of| (of.values, of.rows)).unzip();
         let count = g.links.rows.len();
         let launch = self.kernels.couple_blocks.launch(blocks(count * n, 128), 128);
         // SAFETY: both ends of links are rows, or the second is a row of another rank that has come.

@@ -24,7 +24,8 @@ __device__ __forceinline__ View view_of(const Side& side, u64 total, u64 at, con
     return view;
 }
 
-// Sets the back pressure of an outlet whose parts here are those from `first` to `end`, from the flow through all of it and its slope.
+// Sets the back pressure of an outlet whose parts here are those from `first` to `end`, from the flow through all of it
+// and its slope.
 static __device__ void adapt(Condition* conditions, const u32* parts, u32 first, u32 end, double flow, double slope) {
     if (first == end) return;
     const Condition& one = conditions[parts[3 * first]];

@@ -17,7 +17,7 @@ use crate::config::Time;
 use crate::equations::perfect_gas::{N, NN};
 use crate::gas::{Gas, Transport, ViscosityLaw};
 use crate::gpu::{Clock, MARKS, Sums, blocks, download_pressures, optional, upload_structs};
-use crate::grid::{Cells, ExchangeCuda, GridCuda, Passage, Side, Window};
+use crate::grid::{Cells, GridCuda, Passage, Side, Window};
 use crate::march::forces::Walls;
 use crate::march::{Device, FlowError, Moment, System};
 use crate::wall_law::{LawNode, LawPlace, WallLaw};
@@ -380,13 +380,7 @@ impl StructuredCuda {
         let walls = solver.all_patches().iter().filter(|p| p.condition.kind.is_wall());
         let names = walls.map(|p| p.name.clone()).collect();
         Ok(Self {
-            exchange: ExchangeCuda::of_part(
-                stream,
-                &solver.part,
-                grid.offsets(),
-                len,
-                Passage { widest: N, wish },
-            )?,
+            exchange: solver.part.exchange_on(stream, grid.offsets(), len, Passage { widest: N, wish })?,
             at_boundary: AtBoundary::of(&at_boundary?)?,
             over_cells: OverCells::of(&over_cells?)?,
             setup: stream.upload(&setup_record(solver))?,

@@ -112,7 +112,8 @@ __device__ __forceinline__ void turn_columns(Block& block, const double* __restr
 // Blocks in the order of the pattern. A thread block takes ROWS rows, a warp one of their six sides (low and high along
 // i, j, k), whose sums over a row have the order of the sides; blocks leave through shared memory, so that stores are
 // whole lines. `links` [6][rows]: the position of the cell beyond, or with the highest bit set the number of the
-// boundary's face, APART of a cell whose column is left out, or NONE; `turns` likewise one and the number of a matrix, where sides are turned.
+// boundary's face, APART of a cell whose column is left out, or NONE; `turns` likewise one and the number of a matrix,
+// where sides are turned.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 assemble(Assemble) {
     __shared__ double sums[25][ROWS + 1];
