@@ -184,11 +184,11 @@ fn plate_drag(model: TurbulenceModel, walls: WallTreatment, units: f64) -> f64 {
 /// Plates with the law have the drag of one that resolves the viscous layer, from y+ 1 to y+ 100; with k and omega it is that of finer cells than y+ 1 without a law.
 #[test]
 fn plates_have_their_drag_on_coarse_cells() {
-    for (model, units) in [(TurbulenceModel::SaNeg, 1.0), (TurbulenceModel::Sst, 0.1)] {
+    for (model, units, most) in [(TurbulenceModel::SaNeg, 1.0, 0.03), (TurbulenceModel::Sst, 0.1, 0.035)] {
         let resolved = plate_drag(model, WallTreatment::Resolved, units);
         for units in [1.0, 30.0, 100.0] {
             let drag = plate_drag(model, WallTreatment::Automatic, units);
-            assert!((drag / resolved - 1.0).abs() < 0.035, "{model:?}, y+ {units}: {drag} {resolved}");
+            assert!((drag / resolved - 1.0).abs() < most, "{model:?}, y+ {units}: {drag} {resolved}");
         }
         let without = plate_drag(model, WallTreatment::Resolved, 30.0);
         assert!((without / resolved - 1.0).abs() > 0.2, "{model:?}: {without} {resolved}");
