@@ -70,8 +70,8 @@ pub trait Communicator: Debug + Send + Sync {
         self.receive_within(self.patience(), from, tag)
     }
 
-    /// As [`Communicator::receive`] without an end to the wait, but for ranks that fail or leave: for preparations that take one rank much
-    /// longer than another.
+    /// As [`Communicator::receive`] without an end to the wait, but for ranks that fail or leave: for preparations and files of fields
+    /// that take one rank much longer than another.
     ///
     /// # Errors
     /// As [`Communicator::receive`].

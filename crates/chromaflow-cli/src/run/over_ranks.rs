@@ -252,31 +252,32 @@ pub fn refuse(source: &Source, case: &Case) -> CliResult<()> {
     }
 }
 
-/// How a grid is divided among ranks.
+/// How a mesh or a grid is divided among ranks.
+#[derive(Clone, Copy)]
 pub struct Division<'a> {
     ranks: usize,
-    /// Most cells of one over the mean.
+    /// The most work of one over the mean.
     balance: f64,
     /// How messages pass between devices, where devices compute.
     halo: Option<&'a str>,
 }
 
 impl<'a> Division<'a> {
-    /// Of so many ranks, where there are several.
+    /// Of so many ranks and their balance, where there are several.
     pub fn of(division: Option<(usize, f64)>, halo: Option<&'a str>) -> Option<Self> {
         division.map(|(ranks, balance)| Self { ranks, balance, halo })
     }
 }
 
 /// What the second line of a run says of ranks.
-pub fn headline(division: Option<&Division<'_>>) -> String {
+pub fn headline(division: Option<Division<'_>>) -> String {
     let Some(Division { ranks, balance, halo }) = division else { return String::new() };
     let by = halo.map_or_else(String::new, |path| format!(", halos by {path}"));
     format!("; {ranks} ranks, balance {balance:.3}{by}")
 }
 
 /// The same for scripts, and the seconds that this rank has spent in exchanges and sums.
-pub fn facts<S: Host>(division: Option<&Division<'_>>, solver: &March<S>, facts: &mut Map<String, Value>) {
+pub fn facts<S: Host>(division: Option<Division<'_>>, solver: &March<S>, facts: &mut Map<String, Value>) {
     let Some(Division { ranks, balance, halo }) = division else { return };
     facts.insert("ranks".to_owned(), json!(ranks));
     facts.insert("balance".to_owned(), json!(balance));

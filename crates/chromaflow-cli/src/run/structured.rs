@@ -154,7 +154,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
             NonlinearName::NewtonKrylov => "Newton-Krylov steps around block ILU",
             _ => self.case.structured.method.title(),
         };
-        let ranks = over_ranks::headline(S::division(&self.solver).as_ref());
+        let ranks = over_ranks::headline(S::division(&self.solver));
         format!("structured grid: {blocks} blocks, {cells} cells; {step}{ranks}")
     }
 
@@ -283,7 +283,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
             "references": cite::of_case(self.case),
         });
         let Value::Object(mut facts) = facts else { unreachable!("written above") };
-        over_ranks::facts(S::division(&self.solver).as_ref(), &self.solver, &mut facts);
+        over_ranks::facts(S::division(&self.solver), &self.solver, &mut facts);
         if self.config.turbulence.is_some() {
             facts.insert("walls".to_owned(), summary::walls(self.solver.y_plus()));
             let model = self.case.turbulence.model;

@@ -34,14 +34,16 @@ impl Order {
 }
 
 impl<S: Host> March<S> {
-    /// Does a rank's part of whatever rank 0 is asked for, until rank 0 ends ([`March::dismiss`]), and waits for so long each time: `part`
-    /// of what is not done alike by all systems.
+    /// Does a rank's part of whatever rank 0 is asked for, until rank 0 ends ([`March::dismiss`]), and waits for so long each time, but at the
+    /// beginning and after fields, which rank 0 prepares and writes by itself: `part` of what is not done alike by all systems.
     pub(crate) fn follow_by(
         &mut self,
         patience: Duration,
         part: impl Fn(&mut Self, Order) -> Result<(), FlowError>,
     ) -> Result<(), FlowError> {
-        while let Some(order) = Order::next(self.host.share(), patience)? {
+        let mut wait = Duration::MAX;
+        while let Some(order) = Order::next(self.host.share(), wait)? {
+            wait = if matches!(order, Order::Fields | Order::Pieces) { Duration::MAX } else { patience };
             if !matches!(order, Order::Step | Order::Reports) {
                 // Rank 0 looks at its own state of the host, too.
                 self.sync()?;

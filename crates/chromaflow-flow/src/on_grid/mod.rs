@@ -92,6 +92,11 @@ impl GridPart {
         self.over.as_ref().map_or(Some(block), |over| over.blocks.binary_search(&block).ok())
     }
 
+    /// This rank's patch of a number among all of the grid's.
+    pub(crate) fn own_patch(&self, patch: usize) -> Option<usize> {
+        self.numbers.binary_search(&patch).ok()
+    }
+
     /// The number in the grid of a block of this rank.
     pub(crate) fn number(&self, block: usize) -> usize {
         self.over.as_ref().map_or(block, |over| over.blocks[block])

@@ -84,7 +84,8 @@ impl<S: Shown + OnGrid> March<S> {
         self.follow_within(Duration::MAX)
     }
 
-    /// The same where rank 0 asks for something at least so often: it has failed when it does not.
+    /// The same where rank 0 asks for something at least so often, but at the beginning and after fields, which it prepares and writes by itself: it
+    /// has failed when it does not.
     ///
     /// # Errors
     /// [`FlowError::Ranks`] when another rank has failed.

@@ -5,7 +5,7 @@
 //! blocks: results then do not depend on the number of ranks.
 
 use super::{Ranks, rows, wire};
-use crate::grid::{Cells, Exchange, Grid, Passing};
+use crate::grid::{Exchange, Grid, Passing};
 use bytemuck::Pod;
 use chromaflow::dist::{Share, ShareError};
 use chromaflow::{BlockPattern, RowBatches};
@@ -22,8 +22,6 @@ pub struct BlockRanks {
     pub owner: Vec<u32>,
     /// Numbers of this rank's blocks in the grid, ascending.
     pub blocks: Vec<usize>,
-    /// Where each block of the grid begins in an array of all of them with their ghosts.
-    pub arrays: Vec<u32>,
     /// Most cells that a rank has, over the mean.
     pub balance: f64,
 }
@@ -75,15 +73,20 @@ impl BlockRanks {
             }
             first += count;
         }
-        let arrays = grid
-            .blocks
-            .iter()
-            .scan(0, |first, b| Some(std::mem::replace(first, *first + Cells::new(b.cells()).len() as u32)));
-        let arrays = arrays.collect();
         let owners = vec![rank; global.len()];
         let share = uncoupled(&ranks.ranks, all, global, &owners)?;
         let share = Arc::new(if ranks.reproducible { share.exactly() } else { share });
-        Ok(Self { share, owner, blocks, arrays, balance })
+        Ok(Self { share, owner, blocks, balance })
+    }
+
+    /// Where this rank's so many numbers begin when those of all ranks follow one another; collective.
+    ///
+    /// # Errors
+    /// [`CommError`].
+    pub fn first_of(&self, count: usize) -> Result<u32, CommError> {
+        let ranks = self.share.ranks();
+        let counts = ranks.gather_all(&(count as u32).to_ne_bytes())?;
+        Ok(counts.iter().take(ranks.rank()).flat_map(|count| wire::values::<u32>(count)).sum())
     }
 
     /// Cells or ghosts, of this rank and of others, by numbers that all ranks give them, as rows; collective.
@@ -286,6 +289,7 @@ impl BlockExchange {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grid::Cells;
     use crate::grid::generate::{BoxGrid, Cylinder};
     use crate::ranks::tests::PATIENCE;
     use chromaflow_comm::run;

@@ -48,7 +48,7 @@ impl RankPiece {
                 .try_for_each(|rank| ranks.send(rank, Tag::Collective, wire::pack_piece(&cut(rank))))?;
             cut(0)
         } else {
-            let bytes = ranks.receive_within(ranks.patience_with_files(), 0, Tag::Collective)?;
+            let bytes = ranks.receive_patiently(0, Tag::Collective)?;
             let length = CommError::Length { from: 0, expected: bytes.len(), found: bytes.len() };
             wire::unpack_piece(&bytes).ok_or(length)?
         };
@@ -113,7 +113,7 @@ impl RankPiece {
                 }
                 of(&self.piece.nodes)
             } else {
-                let bytes = ranks.receive_within(ranks.patience_with_files(), 0, Tag::Collective)?;
+                let bytes = ranks.receive_patiently(0, Tag::Collective)?;
                 let expected = 8 * c * self.rows.len();
                 if bytes.len() != expected {
                     return Err(CommError::Length { from: 0, expected, found: bytes.len() });

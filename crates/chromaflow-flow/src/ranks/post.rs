@@ -3,21 +3,18 @@
 use super::wire::values;
 use bytemuck::{Pod, cast_slice};
 use chromaflow_comm::{CommError, Communicator, Tag};
+use std::time::Duration;
 
 /// Every rank's list for every other: what came, by sender. Ranks wait for one another as long as it takes.
 pub fn swap<T: Pod>(ranks: &dyn Communicator, lists: Vec<Vec<T>>) -> Result<Vec<Vec<T>>, CommError> {
-    swap_by(ranks, lists, |from| ranks.receive_patiently(from, Tag::Collective))
+    swap_within(Duration::MAX, ranks, lists)
 }
 
-/// The same in the midst of a run, where a rank that does not answer ends it.
-pub fn swap_in_time<T: Pod>(ranks: &dyn Communicator, lists: Vec<Vec<T>>) -> Result<Vec<Vec<T>>, CommError> {
-    swap_by(ranks, lists, |from| ranks.receive(from, Tag::Collective))
-}
-
-fn swap_by<T: Pod>(
+/// The same in the midst of a run, where a rank that does not answer for so long ends it.
+pub fn swap_within<T: Pod>(
+    patience: Duration,
     ranks: &dyn Communicator,
     mut lists: Vec<Vec<T>>,
-    receive: impl Fn(usize) -> Result<Vec<u8>, CommError>,
 ) -> Result<Vec<Vec<T>>, CommError> {
     let own = ranks.rank();
     let others = || (0..ranks.size()).filter(|&other| other != own);
@@ -25,7 +22,7 @@ fn swap_by<T: Pod>(
         ranks.send(to, Tag::Collective, cast_slice(&std::mem::take(&mut lists[to])).to_vec())?;
     }
     for from in others() {
-        lists[from] = values(&receive(from)?);
+        lists[from] = values(&ranks.receive_within(patience, from, Tag::Collective)?);
     }
     Ok(lists)
 }

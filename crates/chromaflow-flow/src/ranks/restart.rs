@@ -7,7 +7,7 @@
 
 use super::files::{FilesError, agreed, told};
 use super::piece::FileNodes;
-use super::post::{ask, swap, swap_in_time};
+use super::post::{ask, swap, swap_within};
 use super::wire;
 use crate::mesh::{Mesh, range_of, reader_of};
 use crate::output::{
@@ -78,7 +78,8 @@ impl FileRows {
             send[reader].push((row, by));
             numbers[reader].push(node);
         }
-        let mut receive = swap_in_time(ranks, numbers)?;
+        // Where a run begins or first writes: ranks may have been busy with preparations or files.
+        let mut receive = swap_within(ranks.patience_with_files(), ranks, numbers)?;
         receive.iter_mut().flatten().for_each(|node| *node -= range.start as u32);
         Ok(Self { nodes, range, send, receive })
     }
@@ -101,7 +102,7 @@ impl FileRows {
                 }
                 lists.swap_remove(0)
             }
-            None => wire::values(&ranks.receive(0, Tag::Collective)?),
+            None => wire::values(&ranks.receive_within(ranks.patience_with_files(), 0, Tag::Collective)?),
         };
         let expected = CommError::Length { from: 0, expected: 12, found: 0 };
         let (&[nodes, ..], own) = own.split_first().ok_or(expected)?;
@@ -138,7 +139,7 @@ impl FileRows {
             }
             list
         };
-        let came: Vec<Vec<f64>> = swap_in_time(ranks, self.send.iter().map(of).collect())?;
+        let came: Vec<Vec<f64>> = swap_within(ranks.patience(), ranks, self.send.iter().map(of).collect())?;
         let mut out = vec![f64::NAN; width * self.range.len()];
         for (from, (places, values)) in self.receive.iter().zip(came).enumerate() {
             let (expected, found) = (8 * width * places.len(), 8 * values.len());
@@ -355,7 +356,7 @@ impl Picks {
     fn take(&self, ranks: &dyn Communicator, width: usize, values: &[f64]) -> Result<Vec<f64>, CommError> {
         let of = |&place: &u32| values[place as usize * width..][..width].iter().copied();
         let lists = self.asked.iter().map(|places| places.iter().flat_map(of).collect()).collect();
-        let came: Vec<Vec<f64>> = swap_in_time(ranks, lists)?;
+        let came: Vec<Vec<f64>> = swap_within(ranks.patience(), ranks, lists)?;
         let mut next = vec![0; came.len()];
         let mut out = Vec::with_capacity(width * self.from.len());
         for &whom in &self.from {

@@ -150,7 +150,7 @@ impl Flow for InCells<'_> {
             plural(blocks),
             self.solver.unknowns(),
             plural(corrections),
-            over_ranks::headline(self.division().as_ref()),
+            over_ranks::headline(self.division()),
         )
     }
 
@@ -307,7 +307,7 @@ impl Flow for InCells<'_> {
             "references": cite::of_incompressible(),
         });
         let Value::Object(mut facts) = facts else { unreachable!("written above") };
-        over_ranks::facts(self.division().as_ref(), &self.solver, &mut facts);
+        over_ranks::facts(self.division(), &self.solver, &mut facts);
         if let Some(turbulence) = &self.turbulence {
             facts.insert("walls".to_owned(), summary::walls(self.solver.y_plus()));
             let unknowns = self.solver.coupled_unknowns().len();

@@ -10,7 +10,8 @@ use super::advice::{Around, Trouble};
 use super::flow::{Flow, choking, in_one_piece, steady_eddies};
 use super::history::Equations;
 use super::march::{Finished, Run};
-use super::{Args, Prepared, over_ranks, prepare, summary};
+use super::over_ranks::{self, Division};
+use super::{Args, Prepared, prepare, summary};
 use crate::case::{CaseFile, Source};
 use crate::cite;
 use crate::context::Context;
@@ -207,6 +208,13 @@ const RUNAWAY: f64 = -1.0;
 /// Part of the walls that inviscid flow has left, from which a run that does not converge says so.
 const SEPARATED: f64 = 0.05;
 
+impl OnMesh<'_> {
+    fn division(&self) -> Option<Division<'_>> {
+        let division = self.solver.division().map(|division| (division.ranks as usize, division.balance));
+        Division::of(division, self.solver.halo_path())
+    }
+}
+
 impl Flow for OnMesh<'_> {
     type System = FlowSystem;
 
@@ -230,11 +238,7 @@ impl Flow for OnMesh<'_> {
         let nodes = if mesh.planar.is_some() { counts.nodes / 2 } else { counts.nodes };
         let cells = counts.cells();
         let path = mesh_path.display();
-        let ranks = self.solver.division().filter(|division| division.ranks > 1);
-        let ranks =
-            ranks.map_or_else(String::new, |d| format!("; {} ranks, balance {:.3}", d.ranks, d.balance));
-        let path_of_messages = self.solver.halo_path().filter(|_| !ranks.is_empty());
-        let ranks = ranks + &path_of_messages.map_or_else(String::new, |path| format!(", halos by {path}"));
+        let ranks = over_ranks::headline(self.division());
         let way =
             way.filter(|way| *way == Way::Slices || !ranks.is_empty()).map_or_else(String::new, Way::text);
         let lines = lines_of(self.solver.order());
@@ -369,14 +373,7 @@ impl Flow for OnMesh<'_> {
         let setup = self.solver.setup_seconds().iter().map(|&(stage, s)| (stage.to_owned(), json!(s)));
         let setup = [("read".to_owned(), json!(self.read))].into_iter().chain(setup);
         facts.insert("setup_s".to_owned(), Value::Object(setup.collect()));
-        if let Some(division) = self.solver.division() {
-            facts.insert("ranks".to_owned(), json!(division.ranks));
-            facts.insert("balance".to_owned(), json!(division.balance));
-            if let Some(path) = self.solver.halo_path() {
-                facts.insert("halo".to_owned(), json!(path));
-            }
-            facts.insert("halo_s".to_owned(), json!(self.solver.exchange_seconds()));
-        }
+        over_ranks::facts(self.division(), &self.solver, &mut facts);
         if let Some(held) = self.solver.held() {
             facts.insert("slices".to_owned(), json!({ "held_bytes": held.bytes, "held_most": held.when }));
         }

@@ -92,12 +92,12 @@ impl Solver {
     /// Moves the computation to a GPU: from now on every step runs there, and only scalars come back. Call
     /// [`Self::sync`] before looking at the state.
     ///
+    /// Over ranks each gives the device that it computes on, all at once; two ranks may give the same. [`Self::halo_path`] says how messages
+    /// pass between them.
+    ///
     /// # Errors
     /// [`FlowError::Gpu`]: out of memory, no compiler, driver errors. [`FlowError::Value`]: more than 32 unknowns a cell.
     /// [`FlowError::NotOverRanks`]: what one device alone computes.
-    ///
-    /// Over ranks each gives the device that it computes on, all at once; two ranks may give the same. [`Self::halo_path`] says how messages
-    /// pass between them.
     pub fn use_gpu(&mut self, gpu: &Gpu) -> Result<(), FlowError> {
         self.use_gpu_by(gpu, Wish::Shortest)
     }
@@ -148,10 +148,10 @@ impl FlowCuda {
         let (rows, cells) = (grid.rows, grid.arrays.len());
         let norm_blocks = blocks(rows, grid::norm_lanes(n)).min(4 * stream.gpu().facts().multiprocessors);
         let vectors = Vectors::new(stream, Storage::F64)?;
-        let own = |patch: usize| space.part.numbers.binary_search(&patch).ok();
-        let all = space.part.patches.iter().enumerate();
-        let patches =
-            all.map(|(patch, (_, wall))| (own(patch).map_or(0, |own| space.patches[own].faces.len()), *wall));
+        let patches = space.part.patches.iter().enumerate().map(|(patch, (_, wall))| {
+            let own = space.part.own_patch(patch);
+            (own.map_or(0, |own| space.patches[own].faces.len()), *wall)
+        });
         let walls = space.part.patches.iter().filter(|(_, wall)| *wall);
         let names = walls.map(|(name, _)| name.clone()).collect();
         let eddies = (solver.turbulence.as_ref())

@@ -221,7 +221,7 @@ fn outlet_parts(solver: &StructuredSystem) -> (Vec<u32>, Vec<u32>) {
     }
     let (mut ptr, mut parts) = (vec![0], Vec::new());
     for outlet in outlets(solver.all_patches()) {
-        let own = outlet.iter().filter_map(|patch| solver.part.numbers.binary_search(patch).ok());
+        let own = outlet.iter().filter_map(|&patch| solver.part.own_patch(patch));
         parts.extend(own.flat_map(|p| [p as u32, first[p], first[p + 1]]));
         ptr.push(parts.len() as u32 / 3);
     }
@@ -373,9 +373,9 @@ impl StructuredCuda {
         let mut counts = [u32::MAX; Count::Number as usize];
         (counts[Count::Limited as usize], counts[Count::LimitedBeside as usize]) = (0, 0);
         let chunks = grid.chunks().len() / 2;
-        let own = |patch: &usize| solver.part.numbers.binary_search(patch).ok();
         let patches = solver.all_patches().iter().enumerate().map(|(patch, of)| {
-            (own(&patch).map_or(0, |own| solver.patches[own].faces.len()), of.condition.kind.is_wall())
+            let own = solver.part.own_patch(patch);
+            (own.map_or(0, |own| solver.patches[own].faces.len()), of.condition.kind.is_wall())
         });
         let walls = solver.all_patches().iter().filter(|p| p.condition.kind.is_wall());
         let names = walls.map(|p| p.name.clone()).collect();

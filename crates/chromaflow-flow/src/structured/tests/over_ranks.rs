@@ -11,6 +11,8 @@ use crate::output::{Field, Restart};
 use crate::ranks::Ranks;
 use crate::ranks::tests::{PATIENCE, apart};
 use chromaflow_comm::{Communicator, Solo, run};
+use std::thread::sleep;
+use std::time::Duration;
 
 /// A flow and its steps.
 #[derive(Clone)]
@@ -330,6 +332,30 @@ fn more_ranks_than_blocks_are_an_error() {
     });
     let error = error.unwrap_err().to_string();
     assert!(error.contains("3 ranks, but the grid has 2 blocks") && error.contains("grid.split"), "{error}");
+}
+
+/// Rank 0 writes fields for as long as it takes; between steps it has failed when it asks for nothing.
+#[test]
+fn followers_wait_for_fields_and_not_for_ever_between_steps() {
+    let (patience, longer) = (Duration::from_secs(2), Duration::from_secs(3));
+    let case = in_a_box(SCHEMES[0], Equations::Euler);
+    let ended = run(2, PATIENCE, move |threads| {
+        let rank = threads.rank();
+        let ranks = Ranks { ranks: Arc::new(threads.clone()), reproducible: false };
+        let solver = StructuredSolver::over_ranks(case.grid.clone(), case.config.clone(), team(1), &ranks);
+        let mut solver = solver.map_err(|e| e.to_string())?;
+        if rank > 0 {
+            return solver.follow_within(patience).map_err(|e| e.to_string());
+        }
+        solver.step();
+        solver.fields();
+        sleep(longer);
+        solver.try_step().map_err(|e| format!("after fields: {e}"))?;
+        sleep(2 * longer);
+        Ok(())
+    });
+    let error = ended.unwrap_err().to_string();
+    assert!(error.contains("rank 0 did not answer for 2 s"), "{error}");
 }
 
 /// Blocks of ranks that compute on GPUs; all ranks are on the same one: what passes between them, and how, is the same.

@@ -63,9 +63,7 @@ impl FlowSystem {
                 (1..ranks.size()).try_for_each(|to| ranks.send(to, Tag::Collective, head.pack()))?;
                 (task.list.to_owned(), head.more, task.options)
             }
-            None => {
-                Head::unpack(&ranks.receive_within(ranks.patience_with_files(), 0, Tag::Collective)?)?.parts()
-            }
+            None => Head::unpack(&ranks.receive_patiently(0, Tag::Collective)?)?.parts(),
         };
         let turned = rows.seam.as_ref().map(|seam| seam.rotation);
         let turn = |by, numbers: &mut [f64]| turned.iter().for_each(|rotation| turn(rotation, by, numbers));
