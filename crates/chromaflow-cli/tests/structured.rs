@@ -59,7 +59,7 @@ fn an_unsteady_case_writes_what_it_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     std::fs::write(folder.join("case.toml"), CASE).unwrap();
-    let mut args = vec!["-q", "run", "case.toml", "--out", "o"];
+    let mut args = vec!["-q", "run", "case.toml"];
     for set in [
         "march.mode=unsteady",
         "march.dt=0.1",
@@ -70,7 +70,7 @@ fn an_unsteady_case_writes_what_it_is_asked_for() {
     ] {
         args.extend(["--set", set]);
     }
-    let (status, out, message) = chromaflow(folder, &args);
+    let (status, out, message) = chromaflow(folder, &[&args[..], &["--out", "o"]].concat());
     assert_eq!(status, 0, "{out}\n{message}");
     let there = |name: &str| folder.join("o").join(name).exists();
     for name in ["volume_000002.vtu", "volume_000004.vtu", "volume.vtu", "cut_x_0.513.csv"] {
@@ -86,6 +86,12 @@ fn an_unsteady_case_writes_what_it_is_asked_for() {
             r#"<DataSet timestep="0.4" part="0" file="volume_000004.vtu"/>"#
         ]
     );
+    // A snapshot is the flow at the end of its step: what a run of that many steps ends with.
+    args.extend(["--out", "short", "--set", "march.steps=4"]);
+    assert_eq!(chromaflow(folder, &args).0, 0);
+    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    assert_eq!(read("o/volume_000004.vtu"), read("short/volume.vtu"));
+    assert_eq!(read("short/volume_000004.vtu"), read("short/volume.vtu"));
     let r = json(&folder.join("o/summary.json"));
     assert_eq!(r["time_steps"], 5);
     assert!(r.as_object().unwrap().contains_key("oscillation"));

@@ -1,7 +1,7 @@
 //! What tests of the solvers on a GPU have in common.
 
 use crate::incompressible::Solver;
-use crate::march::Forces;
+use crate::march::{FlowError, Forces, Host, March};
 use crate::output::Restart;
 use crate::structured::StructuredSolver;
 use crate::structured::lax_wendroff::LaxWendroffSolver;
@@ -11,6 +11,12 @@ use chromaflow_device::cuda::Gpu;
 /// The first GPU, or a skip.
 pub fn gpu() -> Option<Gpu> {
     chromaflow_testkit::available("gpu", Gpu::open(0))
+}
+
+/// The GPU of a solver's rank: a card of its own where there are enough, else ranks share them.
+pub fn gpu_of<S: Host>(solver: &March<S>) -> Result<Gpu, FlowError> {
+    let rank = solver.host.share().map_or(0, |share| share.ranks().rank());
+    Ok(Gpu::open(rank % Gpu::count()?)?)
 }
 
 pub fn close(found: f64, expected: f64, relative: f64, floor: f64, what: &str) {

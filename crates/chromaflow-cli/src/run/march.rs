@@ -181,7 +181,7 @@ impl Run<'_> {
     ) -> CliResult<Finished> {
         let goal = Goal::from(&self.time);
         let mut screen = Screen::new(goal, self.equations, self.ctx.interactive(), !self.ctx.verbose());
-        let mut cadence = Cadence::new(goal, self.output);
+        let cadence = Cadence::new(goal, self.output);
         let before = rows.len();
         let mut control = Control::new(self.files.folder());
         let mut tally = Tally::default();
@@ -229,10 +229,16 @@ impl Run<'_> {
                     ));
                 }
             }
-            let over = cadence.over(report.time_step, report.outcome == Some(Outcome::IterationLimit));
+            let over = report.step_over.then_some(report.time_step);
             if let Some(step) = over.filter(|step| samples.wants(*step)) {
                 flow.solver_mut().sync().map_err(|e| self.lost(&e))?;
                 samples.take(step, &flow.fields_of(&|name| samples.reads(name)))?;
+            }
+            let due = cadence.after(report.iteration, over);
+            if let Some(step) = due.fields {
+                flow.solver_mut().sync().map_err(|e| self.lost(&e))?;
+                let dt = if let Time::Unsteady(unsteady) = self.time { unsteady.dt } else { 1.0 };
+                self.files.write_snapshot(self.output, flow, (step, dt))?;
             }
             if ends {
                 if interrupted {
@@ -251,17 +257,9 @@ impl Run<'_> {
                     seconds: self.start.elapsed().as_secs_f64(),
                 });
             }
-            let mut due = cadence.after(report.iteration, report.time_step);
-            due.restart |= orders.checkpoint;
-            if due.any() {
+            if due.restart || orders.checkpoint {
                 flow.solver_mut().sync().map_err(|e| self.lost(&e))?;
-            }
-            if due.restart {
                 self.files.write_restart(self, flow, &rows, &loads, &samples)?;
-            }
-            if let Some(step) = due.fields {
-                let dt = if let Time::Unsteady(unsteady) = self.time { unsteady.dt } else { 1.0 };
-                self.files.write_snapshot(self.output, flow, (step, dt))?;
             }
         }
     }

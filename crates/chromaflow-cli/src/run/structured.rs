@@ -25,6 +25,7 @@ use chromaflow_flow::structured::{StructuredConfig, StructuredSolver, Structured
 use chromaflow_flow::unstructured::{RankReport, Ranks};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -87,13 +88,13 @@ pub fn run(
     if case.structured.method == StepName::LaxWendroff {
         let scheme = case.structured.lax_wendroff();
         let solver = LaxWendroffSolver::new(grid, wanted, scheme, team).map_err(bad)?;
-        OnGrid { case, config, ctx, solver }.go(&run)
+        OnGrid { case, config, ctx, solver, mesh: OnceCell::new() }.go(&run)
     } else {
         let solver = match ranks {
             None => StructuredSolver::new(grid, wanted, team),
             Some(ranks) => StructuredSolver::over_ranks(grid, wanted, team, ranks),
         };
-        OnGrid { case, config, ctx, solver: solver.map_err(bad)? }.go(&run)
+        OnGrid { case, config, ctx, solver: solver.map_err(bad)?, mesh: OnceCell::new() }.go(&run)
     }
 }
 
@@ -131,6 +132,8 @@ struct OnGrid<'a, S: Host> {
     config: StructuredConfig,
     ctx: &'a Context,
     solver: March<S>,
+    /// The grid as a mesh, once files want it.
+    mesh: OnceCell<Mesh>,
 }
 
 impl<S: GridSystem> OnGrid<'_, S> {
@@ -192,7 +195,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
     }
 
     fn mesh(&self) -> Cow<'_, Mesh> {
-        Cow::Owned(S::grid(&self.solver).to_mesh())
+        Cow::Borrowed(self.mesh.get_or_init(|| S::grid(&self.solver).to_mesh()))
     }
 
     fn fields(&mut self) -> Vec<Field> {
@@ -234,7 +237,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
     }
 
     fn on_points(&self, width: usize, rows: &[f64]) -> Vec<f64> {
-        S::on_points(&self.solver, width, rows)
+        S::on_points(&self.solver, &self.mesh(), width, rows)
     }
 
     fn is_open(&self, marker: &str) -> bool {
@@ -301,7 +304,7 @@ trait GridSystem: Shown {
     fn use_gpu(solver: &mut March<Self>, gpu: &Gpu) -> Result<(), FlowError>;
     fn grid(solver: &March<Self>) -> &Grid;
     fn entropy_error(solver: &March<Self>) -> f64;
-    fn on_points(solver: &March<Self>, width: usize, rows: &[f64]) -> Vec<f64>;
+    fn on_points(solver: &March<Self>, mesh: &Mesh, width: usize, rows: &[f64]) -> Vec<f64>;
     fn restart_places(solver: &March<Self>) -> Mesh;
     fn division(_: &March<Self>) -> Option<Division<'_>> {
         None
@@ -321,8 +324,8 @@ macro_rules! grid_system {
             fn entropy_error(solver: &March<Self>) -> f64 {
                 solver.entropy_error()
             }
-            fn on_points(solver: &March<Self>, width: usize, rows: &[f64]) -> Vec<f64> {
-                $on_points(solver, width, rows)
+            fn on_points(solver: &March<Self>, mesh: &Mesh, width: usize, rows: &[f64]) -> Vec<f64> {
+                $on_points(solver, mesh, width, rows)
             }
             fn restart_places(solver: &March<Self>) -> Mesh {
                 solver.restart_places()
@@ -334,11 +337,12 @@ macro_rules! grid_system {
 
 grid_system!(
     StructuredSystem,
-    |solver: &StructuredSolver, width, rows| {
-        on_points(&solver.grid().to_mesh(), width, &solver.of_all_cells(width, rows))
+    |solver: &StructuredSolver, mesh: &Mesh, width, rows| {
+        on_points(mesh, width, &solver.of_all_cells(width, rows))
     },
     fn division(solver: &March<Self>) -> Option<Division<'_>> {
         Division::of(solver.division(), solver.halo_path())
     }
 );
-grid_system!(LaxWendroffSystem, LaxWendroffSolver::in_mesh_order);
+grid_system!(LaxWendroffSystem, |solver: &LaxWendroffSolver, _: &Mesh, width, rows| solver
+    .in_mesh_order(width, rows));

@@ -172,7 +172,10 @@ impl<S: Host> March<S> {
             (decision.orders, decision.time_step, decision.outcome);
         match decision.next {
             Next::Done => return Ok(()),
-            Next::Step => return self.next_level(),
+            Next::Step => {
+                report.step_over = true;
+                return self.next_level();
+            }
             Next::Update => {}
         }
         let seen = Seen { residual: size, orders: self.progress.orders(size), rests };
@@ -194,6 +197,7 @@ impl<S: Host> March<S> {
         if done.reduction.is_some_and(|reduction| self.control.rejects_update(reduction)) {
             return self.reject(Rejection::Linear, report);
         }
+        report.step_over = S::EXPLICIT && report.time_step > 0;
         self.coupling.accept();
         self.control.accept(size, report.limited as f64 / self.host.rows() as f64);
         let (most, returns) = (self.host.first_order_steps(), self.host.returns());

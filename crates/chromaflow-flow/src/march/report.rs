@@ -237,6 +237,8 @@ pub struct StepReport {
     pub iteration: usize,
     /// Physical step (unsteady runs; 0 in steady ones).
     pub time_step: usize,
+    /// Whether the state is the solution of that physical step.
+    pub step_over: bool,
     /// Norm of dq/dt over the domain for each equation: sqrt(sum of R^2 / V over the whole volume).
     pub residual: Vec<f64>,
     /// The same of each unknown of systems beside the flow,

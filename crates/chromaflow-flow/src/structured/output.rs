@@ -152,7 +152,7 @@ impl StructuredSystem {
             points.collect()
         };
         let blocks = self.of_all_blocks(self.blocks.iter().map(block_points).collect());
-        if blocks.is_empty() || self.grid.to_mesh().planar.is_none() {
+        if blocks.is_empty() || self.grid.planar_depth().is_none() {
             return blocks.concat();
         }
         let layer = |k: usize| {

@@ -1,6 +1,6 @@
 //! A structured grid as an unstructured mesh.
 
-use super::{Grid, Metrics, Side};
+use super::{Block, Grid, Side};
 use crate::{Field, Marker, Mesh, Planar};
 
 impl Grid {
@@ -23,7 +23,7 @@ impl Grid {
     /// # Panics
     /// If a field is not as long as the points.
     pub fn by_block(&self, fields: &[Field]) -> Vec<Field> {
-        let (_, numbers) = self.numbered_mesh();
+        let numbers = Numbers::of(self);
         let order: Vec<usize> = (self.blocks.iter().enumerate())
             .flat_map(|(b, block)| {
                 let [ni, nj, nk] = block.points;
@@ -40,29 +40,27 @@ impl Grid {
         moved.collect()
     }
 
+    /// The distance of its planes, of a grid that becomes a planar mesh.
+    pub fn planar_depth(&self) -> Option<f64> {
+        let markers = self.markers();
+        if self.planar_axis() != Some(2) || ![Planar::FRONT, Planar::BACK].iter().all(|m| markers.contains(m))
+        {
+            return None;
+        }
+        let level = |b: &Block| {
+            let [front, back] = [0, 1].map(|k| b.node([0, 0, k])[2]);
+            let (first, second) = b.nodes.split_at(b.points[0] * b.points[1]);
+            let flat = first.iter().all(|x| x[2] == front) && second.iter().all(|x| x[2] == back);
+            flat.then_some((back - front).abs())
+        };
+        let depths: Option<Vec<f64>> = self.blocks.iter().map(level).collect();
+        depths?.first().copied()
+    }
+
     /// The same mesh, and the numbers of its nodes.
     pub(super) fn numbered_mesh(&self) -> (Mesh, Numbers) {
-        let markers = self.markers();
-        let level = |b: &super::Block| {
-            let [front, back] = [0, 1].map(|k| b.node([0, 0, k])[2]);
-            let plane = b.points[0] * b.points[1];
-            let flat = |k: usize, z: f64| b.nodes[k * plane..(k + 1) * plane].iter().all(|x| x[2] == z);
-            (flat(0, front) && flat(1, back)).then_some((back - front).abs())
-        };
-        let depth = self.blocks.first().and_then(level).filter(|_| {
-            self.planar_axis() == Some(2)
-                && [Planar::FRONT, Planar::BACK].iter().all(|m| markers.contains(m))
-                && self.blocks.iter().all(|b| level(b).is_some())
-        });
-        let mut first = Vec::new();
-        let mut count = 0;
-        for block in &self.blocks {
-            first.push(count);
-            count += if depth.is_some() { block.points[0] * block.points[1] } else { block.nodes.len() };
-        }
-        assert!(u32::try_from(2 * count).is_ok(), "fewer than 2^32 points");
-        let shapes = self.blocks.iter().map(|b| b.points).collect();
-        let number = Numbers { first, shapes, plane: depth.map(|_| count) };
+        let (markers, depth, number) = (self.markers(), self.planar_depth(), Numbers::of(self));
+        let count = number.count;
         let node = |b: usize, at: [usize; 3]| number.node(b, at);
         let mut mesh =
             Mesh { planar: depth.map(|depth| Planar { nodes_2d: count, depth }), ..Mesh::default() };
@@ -78,16 +76,17 @@ impl Grid {
         } else {
             self.blocks.iter().flat_map(|b| b.nodes.iter().copied()).collect()
         };
-        let right_handed: Vec<bool> = Metrics::of_grid(self).iter().map(|m| m.right_handed).collect();
+        let right_handed: Vec<bool> = self.blocks.iter().map(Block::is_right_handed).collect();
         for (b, block) in self.blocks.iter().enumerate() {
             let [ni, nj, nk] = block.cells();
+            let turn = if right_handed[b] {
+                [(0, 0), (1, 0), (1, 1), (0, 1)]
+            } else {
+                [(0, 0), (0, 1), (1, 1), (1, 0)]
+            };
+            mesh.hexes.reserve(ni * nj * nk);
             for n in 0..ni * nj * nk {
                 let [i, j, k] = [n % ni, n / ni % nj, n / (ni * nj)];
-                let turn = if right_handed[b] {
-                    [(0, 0), (1, 0), (1, 1), (0, 1)]
-                } else {
-                    [(0, 0), (0, 1), (1, 1), (1, 0)]
-                };
                 let layer = |k: usize| turn.map(|(di, dj)| node(b, [i + di, j + dj, k]));
                 let [low, high] = [layer(k), layer(k + 1)];
                 mesh.hexes.push([low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3]]);
@@ -122,14 +121,28 @@ impl Grid {
 pub(super) struct Numbers {
     first: Vec<usize>,
     shapes: Vec<[usize; 3]>,
-    /// Points of a plane of all blocks, for planar meshes.
-    plane: Option<usize>,
+    /// Whether they are numbered plane by plane, as those of planar meshes.
+    planar: bool,
+    /// All points; of planar meshes those of a plane.
+    count: usize,
 }
 
 impl Numbers {
+    fn of(grid: &Grid) -> Self {
+        let planar = grid.planar_depth().is_some();
+        let (mut first, mut count) = (Vec::new(), 0);
+        for block in &grid.blocks {
+            first.push(count);
+            count += if planar { block.points[0] * block.points[1] } else { block.nodes.len() };
+        }
+        assert!(u32::try_from(2 * count).is_ok(), "fewer than 2^32 points");
+        let shapes = grid.blocks.iter().map(|b| b.points).collect();
+        Self { first, shapes, planar, count }
+    }
+
     pub(super) fn node(&self, block: usize, [i, j, k]: [usize; 3]) -> u32 {
         let [ni, nj, _] = self.shapes[block];
         let row = i + ni * j;
-        (self.first[block] + self.plane.map_or(row + ni * nj * k, |plane| row + plane * k)) as u32
+        (self.first[block] + row + k * if self.planar { self.count } else { ni * nj }) as u32
     }
 }

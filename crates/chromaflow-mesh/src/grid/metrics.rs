@@ -29,17 +29,97 @@ pub struct Metrics {
     pub right_handed: bool,
 }
 
+#[inline(always)]
 fn minus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
+#[inline(always)]
 fn half_cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     let part = |i: usize, j: usize| 0.5 * (a[i] * b[j] - a[j] * b[i]);
     [part(1, 2), part(2, 0), part(0, 1)]
 }
 
+#[inline(always)]
 fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+/// A cell by its points; area and volume are negative where i, j, k are a left-handed system.
+struct Measured {
+    /// Of the lower face along each axis.
+    area: [[f64; 3]; 3],
+    volume: f64,
+    center: [f64; 3],
+}
+
+/// Points of a block, i fastest, and the steps to the eight of a cell from its first one: bit d of their numbers is the step along axis d.
+struct Points<'a> {
+    nodes: &'a [[f64; 3]],
+    stride: [usize; 3],
+    corners: [usize; 8],
+}
+
+impl<'a> Points<'a> {
+    fn new(nodes: &'a [[f64; 3]], points: [usize; 3]) -> Self {
+        let stride = [1, points[0], points[0] * points[1]];
+        let corners = std::array::from_fn(|n| (0..3).map(|d| (n >> d & 1) * stride[d]).sum());
+        Self { nodes, stride, corners }
+    }
+
+    #[inline(always)]
+    fn cell(&self, [i, j, k]: [usize; 3]) -> Measured {
+        let first = i + j * self.stride[1] + k * self.stride[2];
+        let (mut x, mut center) = ([[0.0; 3]; 8], [0.0; 3]);
+        let origin = self.nodes[first];
+        for n in 0..8 {
+            let point = self.nodes[first + self.corners[n]];
+            x[n] = minus(point, origin);
+            for c in 0..3 {
+                center[c] += point[c];
+            }
+        }
+        let (mut area, mut volume) = ([[0.0; 3]; 3], 0.0);
+        for d in 0..3 {
+            let (u, v) = (1 << ((d + 1) % 3), 1 << ((d + 2) % 3));
+            // The area of the face with the first point `low` and the mean of its points.
+            let face = |low: usize| {
+                let [a, b, c, e] = [x[low], x[low + u], x[low + u + v], x[low + v]];
+                let mean = [0, 1, 2].map(|n| 0.25 * (a[n] + b[n] + c[n] + e[n]));
+                (half_cross(minus(c, a), minus(e, b)), mean)
+            };
+            let ((low, x_low), (high, x_high)) = (face(0), face(1 << d));
+            area[d] = low;
+            volume += (dot(high, x_high) - dot(low, x_low)) / 3.0;
+        }
+        Measured { area, volume, center: center.map(|sum| 0.125 * sum) }
+    }
+}
+
+impl Block {
+    /// Its cells by their points, i fastest.
+    fn measured(&self) -> impl Iterator<Item = Measured> + '_ {
+        let (points, [ni, nj, nk]) = (Points::new(&self.nodes, self.points), self.cells());
+        let rows = (0..nk).flat_map(move |k| (0..nj).map(move |j| (k, j)));
+        let cells = rows.flat_map(move |(k, j)| (0..ni).map(move |i| [i, j, k]));
+        cells.map(move |cell| points.cell(cell))
+    }
+
+    /// Whether i, j, k are a right-handed system, by the sum of the volumes.
+    pub fn is_right_handed(&self) -> bool {
+        self.measured().map(|cell| cell.volume).sum::<f64>() >= 0.0
+    }
+
+    /// Centers and volumes of its cells, i fastest, those of [`Metrics`].
+    pub fn centers_and_volumes(&self) -> Vec<([f64; 3], f64)> {
+        let mut cells: Vec<_> = self.measured().map(|cell| (cell.center, cell.volume)).collect();
+        if cells.iter().map(|(_, volume)| volume).sum::<f64>() < 0.0 {
+            for (_, volume) in &mut cells {
+                *volume = -*volume;
+            }
+        }
+        cells
+    }
 }
 
 impl Metrics {
@@ -60,8 +140,7 @@ impl Metrics {
 
     /// Centers and volumes of all cells of a grid, block by block, i fastest.
     pub fn all_cells(grid: &Grid) -> Vec<([f64; 3], f64)> {
-        let of = |m: Self| m.cells.places().map(move |at| (m.center(at), m.volume[at])).collect::<Vec<_>>();
-        Self::of_grid(grid).into_iter().flat_map(of).collect()
+        grid.blocks.iter().flat_map(Block::centers_and_volumes).collect()
     }
 
     /// Of a block of `count` cells from its points and the ghost points around them, see [`extended_nodes`].
@@ -69,38 +148,27 @@ impl Metrics {
         let cells = Cells::new(count);
         let wide = count.map(|n| n + 1 + 2 * GHOSTS);
         assert_eq!(nodes.len(), wide.iter().product::<usize>(), "points with their ghosts");
-        let stride = [1, wide[0], wide[0] * wide[1]];
+        let points = Points::new(nodes, wide);
         let empty = || std::array::from_fn(|_| vec![0.0; cells.len()]);
         let mut area: [[Vec<f64>; 3]; 3] = std::array::from_fn(|_| empty());
         let (mut volume, mut center) = (vec![0.0; cells.len()], empty());
-        // The lower face of axis d at a node: its area and the mean of its points relative to `origin`.
-        let face = |node: usize, d: usize, origin: [f64; 3]| {
-            let (u, v) = (stride[(d + 1) % 3], stride[(d + 2) % 3]);
-            let corners = [node, node + u, node + u + v, node + v].map(|n| minus(nodes[n], origin));
-            let s = half_cross(minus(corners[2], corners[0]), minus(corners[3], corners[1]));
-            let mean = std::array::from_fn(|c| 0.25 * corners.iter().map(|x| x[c]).sum::<f64>());
-            (s, mean)
-        };
         let mut inside = 0.0;
-        for at in (0..cells.len()).filter(|&at| cells.has(at)) {
-            let cell = cells.cell(at);
-            let node: usize = (0..3).map(|d| (cell[d] + GHOSTS as isize) as usize * stride[d]).sum();
-            let origin = nodes[node];
-            for d in 0..3 {
-                let (low, x_low) = face(node, d, origin);
-                let (high, x_high) = face(node + stride[d], d, origin);
-                for c in 0..3 {
-                    area[d][c][at] = low[c];
+        let in_block = |n: usize, d: usize| (GHOSTS..count[d] + GHOSTS).contains(&n);
+        for (k, j) in (0..wide[2] - 1).flat_map(|k| (0..wide[1] - 1).map(move |j| (k, j))) {
+            let row = j * cells.stride[1] + k * cells.stride[2];
+            let row_in_block = in_block(j, 1) && in_block(k, 2);
+            for i in 0..wide[0] - 1 {
+                let (at, cell) = (row + i, points.cell([i, j, k]));
+                for d in 0..3 {
+                    for c in 0..3 {
+                        area[d][c][at] = cell.area[d][c];
+                    }
+                    center[d][at] = cell.center[d];
                 }
-                volume[at] += (dot(high, x_high) - dot(low, x_low)) / 3.0;
-            }
-            for c in 0..3 {
-                let corners =
-                    (0..8).map(|n| nodes[node + (0..3).map(|d| (n >> d & 1) * stride[d]).sum::<usize>()]);
-                center[c][at] = 0.125 * corners.map(|x| x[c]).sum::<f64>();
-            }
-            if (0..3).all(|d| (0..count[d] as isize).contains(&cell[d])) {
-                inside += volume[at];
+                volume[at] = cell.volume;
+                if row_in_block && in_block(i, 0) {
+                    inside += cell.volume;
+                }
             }
         }
         let right_handed = inside >= 0.0;
@@ -110,10 +178,11 @@ impl Metrics {
             }
         }
         // What continues the grid beyond a concave corner may be tangled: it serves as a weight only.
-        for at in 0..cells.len() {
-            let cell = cells.cell(at);
-            if (0..3).any(|d| !(0..count[d] as isize).contains(&cell[d])) {
-                volume[at] = volume[at].abs();
+        for (k, j) in (0..wide[2] - 1).flat_map(|k| (0..wide[1] - 1).map(move |j| (k, j))) {
+            let row = j * cells.stride[1] + k * cells.stride[2];
+            let row_in_block = in_block(j, 1) && in_block(k, 2);
+            for i in (0..wide[0] - 1).filter(|&i| !(row_in_block && in_block(i, 0))) {
+                volume[row + i] = volume[row + i].abs();
             }
         }
         Self { cells, area, volume, center, right_handed }
@@ -216,18 +285,15 @@ fn continued(block: &Block) -> Vec<[f64; 3]> {
     }
     for d in 0..3 {
         let (u, v) = ((d + 1) % 3, (d + 2) % 3);
-        for q in 0..wide[v] {
-            for p in 0..wide[u] {
-                let line = p * stride[u] + q * stride[v];
-                let mut next = |to: usize, one: usize, two: usize| {
-                    let [to, one, two] = [to, one, two].map(|n| line + n * stride[d]);
-                    nodes[to] = std::array::from_fn(|c| 2.0 * nodes[one][c] - nodes[two][c]);
-                };
-                for g in 1..=GHOSTS {
-                    next(GHOSTS - g, GHOSTS - g + 1, GHOSTS - g + 2);
-                    let last = GHOSTS + block.points[d] - 1;
-                    next(last + g, last + g - 1, last + g - 2);
-                }
+        let (step, last) = (stride[d], GHOSTS + block.points[d] - 1);
+        for line in (0..wide[v]).flat_map(|q| (0..wide[u]).map(move |p| p * stride[u] + q * stride[v])) {
+            let mut next = |to: usize, one: usize, two: usize| {
+                let (a, b) = (nodes[line + one * step], nodes[line + two * step]);
+                nodes[line + to * step] = [2.0 * a[0] - b[0], 2.0 * a[1] - b[1], 2.0 * a[2] - b[2]];
+            };
+            for g in 1..=GHOSTS {
+                next(GHOSTS - g, GHOSTS - g + 1, GHOSTS - g + 2);
+                next(last + g, last + g - 1, last + g - 2);
             }
         }
     }

@@ -65,6 +65,11 @@ fn any_orientation_of_any_neighbor() {
         let volume: f64 = m.iter().map(Metrics::total_volume).sum();
         assert!((volume - 1.0).abs() < 1e-14, "{volume}");
         assert!(m.iter().all(|m| m.closure_error() < 1e-16));
+        for (block, m) in grid.blocks.iter().zip(&m) {
+            let cells: Vec<_> = m.cells.places().map(|at| (m.center(at), m.volume[at])).collect();
+            assert_eq!(block.centers_and_volumes(), cells, "those of the points alone");
+            assert_eq!(block.is_right_handed(), m.right_handed);
+        }
     }
 }
 

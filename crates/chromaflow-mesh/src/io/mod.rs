@@ -97,7 +97,7 @@ impl Format {
                     path,
                     "this name tells no mesh format that is known: .su2, .ugrid, .b8.ugrid, \
                      .lb8.ugrid (and .r8, .lr8, .b4, .lb4), .msh (Gmsh, Fluent), .cas, .meshb, .cgns, .vtu, .pvtu, PLOT3D's .p3d, .xyz, .x, .grd and endings in fmt, unf and \
-                     3dbin, each also with .gz, .xz or .zst after it, or the folder of an OpenFOAM case; .unv, .med, .bdf, \
+                     3dbin, each also with .gz, .xz or .zst after it, or the folder of an OpenFOAM case; .unv, .med, .bdf, .mesh, \
                      .vtk and .key become one by `gmsh FILE -save -format msh41 -o NEW.msh`",
                 )
             }),

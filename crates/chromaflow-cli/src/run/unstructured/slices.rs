@@ -72,8 +72,11 @@ impl Way {
         }
         let slices = Slices::open(&path, &case.read_options(source)?);
         let found = slices.as_ref().ok().map(Slices::counts);
+        // Where the case names none, slices have factors in their place.
         let lines = case.linear.precond == PrecondName::Lines
-            || case.linear.open && found.as_ref().is_some_and(is_of_hexahedra);
+            || case.mesh.reading == Reading::Auto
+                && case.linear.open
+                && found.as_ref().is_some_and(is_of_hexahedra);
         let output = &case.output;
         let samples =
             !(output.averages.is_empty() && output.probes.is_empty() && output.volume_means.is_empty());

@@ -164,17 +164,16 @@ fn any_number_of_ranks_has_the_same_bits() {
     }
 }
 
-/// Blocks of ranks that compute on GPUs; all ranks are on the same one.
+/// Blocks of ranks that compute on GPUs, on one where there is but one.
 #[cfg(feature = "cuda")]
 mod on_gpus {
     use super::*;
-    use crate::testgpu::gpu;
+    use crate::testgpu::{gpu, gpu_of};
     use chromaflow::gpu::Wish;
-    use chromaflow_device::cuda::Gpu;
 
     fn on_ranks(size: usize, case: Case, wish: Wish) -> Found {
         over_with((size, false), case, 9, None, move |solver| {
-            solver.use_gpu_by(&Gpu::open(0)?, wish)?;
+            solver.use_gpu_by(&gpu_of(solver)?, wish)?;
             let path = solver.halo_path().expect("a device of a rank");
             assert!(size == 1 || path.starts_with("staged") == (wish == Wish::Staged), "{path}");
             Ok(())

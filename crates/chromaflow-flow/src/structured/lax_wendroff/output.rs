@@ -24,7 +24,7 @@ impl LaxWendroffSolver {
     /// Conserved variables on the points of [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
     pub fn state(&self) -> Vec<State> {
         let host = self.synced();
-        let planar = host.grid.to_mesh().planar.is_some();
+        let planar = host.grid.planar_depth().is_some();
         host.places(planar).into_iter().map(|(b, at)| host.blocks[b].state(at)).collect()
     }
 
@@ -112,7 +112,7 @@ impl LaxWendroffSolver {
             let block = &host.blocks[b];
             first[b] + block.number(block.nodes.cell(at).map(|n| n.max(0) as usize))
         };
-        let places = host.places(host.grid.to_mesh().planar.is_some()).into_iter();
+        let places = host.places(host.grid.planar_depth().is_some()).into_iter();
         places.flat_map(|place| values[number(place) * width..][..width].iter().copied()).collect()
     }
 
@@ -142,7 +142,7 @@ impl Shown for LaxWendroffSystem {
         let fault = |problem: String| FlowError::Restart { field: "conserved".to_owned(), problem };
         let field = restart.field("conserved").ok_or_else(|| fault("is missing".to_owned()))?;
         let host = &march.host;
-        let planar = host.grid.to_mesh().planar.is_some();
+        let planar = host.grid.planar_depth().is_some();
         let places = host.places(planar);
         if field.components != N || field.values.len() != N * places.len() {
             return Err(fault(format!("has {} values, {} expected", field.values.len(), N * places.len())));

@@ -358,17 +358,16 @@ fn followers_wait_for_fields_and_not_for_ever_between_steps() {
     assert!(error.contains("rank 0 did not answer for 2 s"), "{error}");
 }
 
-/// Blocks of ranks that compute on GPUs; all ranks are on the same one: what passes between them, and how, is the same.
+/// Blocks of ranks that compute on GPUs, on one where there is but one: what passes between them, and how, is the same.
 #[cfg(feature = "cuda")]
 mod on_gpus {
     use super::*;
-    use crate::testgpu::gpu;
+    use crate::testgpu::{gpu, gpu_of};
     use chromaflow::gpu::Wish;
-    use chromaflow_device::cuda::Gpu;
 
     fn on_ranks(size: usize, case: &Case, wish: Wish) -> Found {
         over_with(size, case, (None, false), move |solver| {
-            solver.use_gpu_by(&Gpu::open(0)?, wish)?;
+            solver.use_gpu_by(&gpu_of(solver)?, wish)?;
             let path = solver.halo_path().expect("a device of a rank");
             assert!(size == 1 || path.starts_with("staged") == (wish == Wish::Staged), "{path}");
             Ok(())

@@ -12,7 +12,7 @@ use crate::ranks::tests::{
     Case, Outcome, PATIENCE, alone_with, apart, config, cube, cylinder, lined_case, lined_newton_case, near,
     newton_case, outlet_case, over_with, plain_cases,
 };
-use crate::testgpu::gpu;
+use crate::testgpu::{gpu, gpu_of};
 use crate::testmesh::mixed_cube;
 use crate::unstructured::Ranks;
 use chromaflow::Policy;
@@ -24,10 +24,10 @@ use chromaflow_device::Team;
 use chromaflow_device::cuda::Gpu;
 use std::sync::Arc;
 
-/// On so many ranks, all on the first GPU.
+/// On so many ranks, each on a GPU of its own where there are enough.
 fn on_ranks(size: usize, case: &Case, wish: Wish) -> Outcome {
     over_with(size, case, (false, None), move |solver| {
-        solver.use_gpu_by(&Gpu::open(0)?, wish)?;
+        solver.use_gpu_by(&gpu_of(solver)?, wish)?;
         let path = solver.halo_path().expect("a device of a rank");
         assert_eq!(path.starts_with("staged"), wish == Wish::Staged, "{path}");
         Ok(())
@@ -221,7 +221,7 @@ fn gpu_ranks_find_a_bad_state_of_one() {
             let mesh = (threads.rank() == 0).then_some(&mesh);
             let (config, team) = (cube(&Boundary::SlipWall), Arc::new(Team::new(1)));
             let mut solver = FlowSolver::over_ranks(mesh, config, team, ranks)?;
-            solver.use_gpu(&Gpu::open(0)?)?;
+            solver.use_gpu(&gpu_of(&solver)?)?;
             solver.set_state(|x| {
                 let u = if x[0] > 0.7 && x[1] > 0.7 { f64::NAN } else { 0.4 };
                 [1.0, u, 0.0, 0.0, 1.0 / 1.4]
@@ -262,7 +262,7 @@ fn gpu_ranks_refuse_exact_sums() {
         let mesh = (threads.rank() == 0).then_some(&mesh);
         let config = cube(&Boundary::SlipWall);
         let mut solver = FlowSolver::over_ranks(mesh, config, Arc::new(Team::new(1)), ranks)?;
-        Ok::<_, FlowError>(solver.use_gpu(&Gpu::open(0)?).err().map(|e| e.to_string()))
+        Ok::<_, FlowError>(solver.use_gpu(&gpu_of(&solver)?).err().map(|e| e.to_string()))
     });
     for found in refused.unwrap() {
         assert!(found.as_ref().is_some_and(|text| text.contains("--reproducible")), "{found:?}");

@@ -2,7 +2,7 @@
 
 use crate::config::{Boundary, Steady, Time};
 use crate::mesh::generate::Cells;
-use crate::testgpu::{close, close_step, gpu};
+use crate::testgpu::{close, close_step, gpu, gpu_of};
 use crate::unstructured::FlowSolver;
 use crate::unstructured::periodic::sectors::{self, disc, ring};
 use crate::unstructured::periodic::testcases::{
@@ -170,7 +170,7 @@ fn gpu_ranks_share_a_sector() {
         for wish in [Wish::Shortest, Wish::Staged] {
             let start = move |solver: &mut FlowSolver| {
                 solver.set_state(|x| sectors::swirling(x, n));
-                solver.use_gpu_by(&Gpu::open(0).unwrap(), wish).unwrap();
+                solver.use_gpu_by(&gpu_of(solver).unwrap(), wish).unwrap();
             };
             let march =
                 |solver: &mut FlowSolver| -> Vec<_> { (0..5).map(|_| solver.try_step().unwrap()).collect() };
