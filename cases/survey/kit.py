@@ -88,8 +88,8 @@ class Soup:
                 sides.setdefault(kind, []).append(all_[0])
         return {kind: np.array(s) for kind, s in sides.items()}
 
-    def write(self, path, name):
-        """name(middle, normal) of each side, the normal of unit length and of no sure sign; a text file for SU2."""
+    def markers(self, name):
+        """Sides by name(middle, normal), the normal of unit length and of no sure sign: {name: [(kind, corners)]}."""
         self.upright()
         markers = {}
         for kind, sides in self.sides().items():
@@ -101,6 +101,11 @@ class Soup:
                 else:
                     n = np.cross(p[2] - p[0], (p[3] if len(side) == 4 else p[1]) - p[1 if len(side) == 4 else 0])
                 markers.setdefault(name(p.mean(0), n / max(np.linalg.norm(n), 1e-300)), []).append((kind, side))
+        return markers
+
+    def write(self, path, name):
+        """A text file for SU2, its sides named as by `markers`."""
+        markers = self.markers(name)
         with open(path, "w") as out:
             out.write(f"NDIME= {self.dim}\nNELEM= {sum(map(len, self.cells.values()))}\n")
             for kind, cells in self.cells.items():
@@ -241,7 +246,7 @@ def split_hexes(soup, how):
     cells = {HEX: hexes[kinds == "hexes"]}
     pyramids, tets = [], []
     # A face between tetrahedra and others would be cut on one side alone.
-    cut = {}
+    cut = {tuple(sorted(cell[list(face)])): False for cell in soup.cells.get(PRISM, []) for face in FACES[PRISM] if len(face) == 4}
     for cell, kind in zip(hexes, kinds):
         for face in FACES[HEX]:
             key = tuple(sorted(cell[list(face)]))

@@ -1101,32 +1101,44 @@ def corner():
     hexes(P, lambda axis, end: {(0, 0): "inlet", (0, -1): "outlet", (1, 0): "wall", (2, 0): "wall"}.get((axis, end), "far"))
 
 
-def prism_body(first, ratio, layers, size, far, radius, stretch):
-    """A full ellipsoid under prisms, tetrahedra out to a sphere: Gmsh's triangles of a unit sphere, carried outwards, all stretched along x."""
-    occ = gmsh.model.occ
-    s = occ.addSphere(0, 0, 0, 0.5)
-    occ.synchronize()
-    gmsh.model.mesh.setSize(gmsh.model.getEntities(0), size)
-    gmsh.option.setNumber("Mesh.MeshSizeMax", size)
-    gmsh.model.mesh.generate(2)
+def surface_triangles():
+    """Points and triangles of the surfaces in Gmsh, which are meshed; triangles turn as Gmsh has them."""
     tags, xyz, _ = gmsh.model.mesh.getNodes()
     tri = gmsh.model.mesh.getElementsByType(2)[1].reshape(-1, 3)
     used = np.unique(tri)
     where, place = np.zeros((int(tags.max()) + 1, 3)), np.zeros(int(tags.max()) + 1, int)
     where[tags] = xyz.reshape(-1, 3)
     place[used] = np.arange(len(used))
-    ray, tri = where[used] / 0.5, place[tri]
+    return where[used], place[tri]
+
+
+def prism_body(first, ratio, layers, size, far, radius, stretch):
+    """A full ellipsoid under prisms, tetrahedra out to a sphere: Gmsh's triangles of a unit sphere, carried outwards, all stretched along x."""
+    occ = gmsh.model.occ
+    occ.addSphere(0, 0, 0, 0.5)
+    occ.synchronize()
+    gmsh.model.mesh.setSize(gmsh.model.getEntities(0), size)
+    gmsh.option.setNumber("Mesh.MeshSizeMax", size)
+    gmsh.model.mesh.generate(2)
+    ray, tri = surface_triangles()
+    ray = ray / 0.5
     a, b, c = ray[tri[:, 0]], ray[tri[:, 1]], ray[tri[:, 2]]
     turned = np.einsum("ij,ij->i", np.cross(b - a, c - a), a) < 0
     tri[turned] = tri[turned][:, ::-1]
-    m = len(ray)
     at = 0.5 + np.concatenate([[0], np.cumsum(first * ratio ** np.arange(layers))])
+    growth = f"{size} + {(far - size) / (radius - 0.5)}*(Sqrt(x*x+y*y+z*z)-0.5)"
+    under_prisms(at[:, None, None] * ray, tri, growth, radius, stretch)
+
+
+def under_prisms(rows, tri, growth, radius, stretch=(1, 1, 1)):
+    """Prisms between rows (k, m, 3) of points of triangles that turn outwards, tetrahedra from the last to a sphere, of the size `growth` (x, y, z)."""
     # Tetrahedra between the last layer and a far sphere: the layer's triangles as a discrete surface.
+    layers, m = len(rows) - 1, rows.shape[1]
     gmsh.model.remove()
     gmsh.model.add("outer")
     gmsh.option.setNumber("Mesh.MeshSizeMax", 1e22)
     inner = gmsh.model.addDiscreteEntity(2)
-    gmsh.model.mesh.addNodes(2, inner, np.arange(1, m + 1), (at[-1] * ray).ravel())
+    gmsh.model.mesh.addNodes(2, inner, np.arange(1, m + 1), rows[-1].ravel())
     gmsh.model.mesh.addElementsByType(inner, 2, [], (tri + 1).ravel())
     geo = gmsh.model.geo
     o = geo.addPoint(0, 0, 0)
@@ -1139,7 +1151,7 @@ def prism_body(first, ratio, layers, size, far, radius, stretch):
     gmsh.option.setNumber("Mesh.Renumber", 0)
     field = gmsh.model.mesh.field
     f = field.add("MathEval")
-    field.setString(f, "F", f"{size} + {(far - size) / (radius - 0.5)}*(Sqrt(x*x+y*y+z*z)-0.5)")
+    field.setString(f, "F", growth)
     field.setAsBackgroundMesh(f)
     for key in ["MeshSizeExtendFromBoundary", "MeshSizeFromPoints", "MeshSizeFromCurvature"]:
         gmsh.option.setNumber("Mesh." + key, 0)
@@ -1154,7 +1166,7 @@ def prism_body(first, ratio, layers, size, far, radius, stretch):
     base = layers * m
     place[1 : m + 1] = base + np.arange(m)
     place[new] = base + m + np.arange(len(new))
-    nodes = np.concatenate([np.concatenate([r * ray for r in at]), where[new]])
+    nodes = np.concatenate([rows.reshape(-1, 3), where[new]])
     tets, outer = place[tets], place[outer]
     prisms = np.concatenate([np.concatenate([tri + k * m, tri + (k + 1) * m], 1) for k in range(layers)])
     nodes = nodes * np.array(stretch)

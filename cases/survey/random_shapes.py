@@ -192,10 +192,11 @@ def body(draw):
 KINDS = [airfoil, airfoil, airfoil, airfoil, pair, bluff, duct, duct, nose, wing, wing, body]
 
 
-def prepare(folder):
+def prepare(folder, kinds=KINDS, draw_of=Draw, exact=None):
+    """Meshes and cases of COUNT numbers, the kinds in turn; what a kind says is known goes to `exact` by the case's name."""
     (folder / "m").mkdir(exist_ok=True)
     for number in range(COUNT):
-        kind, draw = KINDS[number % len(KINDS)], Draw(number)
+        kind, draw = kinds[number % len(kinds)], draw_of(number)
         mesh = f"{kind.__name__}{SEED}_{number}"
         path = folder / "m" / f"{mesh}.msh"
         gmsh.initialize()
@@ -209,8 +210,11 @@ def prepare(folder):
                 if len(gmsh.model.mesh.getElementTypes(dim)) == 0:
                     gmsh.model.mesh.generate(dim)
                 gmsh.write(str(path))
-            model = {"model": flow} if flow in ("sa-neg", "sst") else {}
-            survey.case(f"{mesh}_{flow.split('-')[0]}_m{str(mach).replace('.', '')}", mesh, mach, sides, **more, **model, about="Drawn at random")
+            model = {} if flow in ("euler", "laminar") else {"model": flow}
+            name = f"{mesh}_{flow.split('-')[0]}_m{str(mach).replace('.', '')}"
+            if "exact" in more:
+                exact[name] = more.pop("exact")
+            survey.case(name, mesh, mach, sides, **more, **model, about="Drawn at random")
         except Exception as error:
             print(f"{mesh} is left out: {error!r}", flush=True)
         gmsh.finalize()

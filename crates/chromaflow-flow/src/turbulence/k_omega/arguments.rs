@@ -41,7 +41,11 @@ kernels! {
             rows: u32, row_ptr: Read<u32>, signed_edge: Read<u32>, fluxes: Read<Flux>, mass_fluxes: Read<f64>,
             values: Read<f64>, terms: Read<Terms>, volumes: Read<f64>, last: f64, before: f64,
             q_last: Read<f64>, q_before: Read<f64>, values_last: Read<f64>, values_before: Read<f64>,
-            slopes: Write<f64>, growth: Write<f64>, residual: Write<f64>,
+            slopes: Write<f64>, residual: Write<f64>,
+        },
+        k_omega_growth: KOmegaGrowth {
+            rows: u32, values: Read<f64>, terms: Read<Terms>, volumes: Read<f64>, residual: Read<f64>,
+            growth: Write<f64>,
         },
         k_omega_walls_along: KOmegaWallsAlong {
             count: u32, node_of: Read<u32>, nodes: Read<f64>, along: Read<f64>, heights: Read<f64>,

@@ -106,8 +106,8 @@ impl KOmegaEquations {
             }
         });
         let factors = at.time_factors();
-        parallel::rows2(flow.team, n, (NB, residual), (1, growths), |rows, out, growths| {
-            for ((i, r), growth) in rows.zip(out.as_chunks_mut::<NB>().0).zip(growths) {
+        parallel::rows(flow.team, n, NB, residual, |rows, out| {
+            for (i, r) in rows.zip(out.as_chunks_mut::<NB>().0) {
                 let own = [values[NB * i], values[NB * i + 1]];
                 for v in 0..NB {
                     r[v] = -dual.volumes[i] * nodes[i].sources[v];
@@ -129,13 +129,18 @@ impl KOmegaEquations {
                         r[v] += dual.volumes[i] * rate;
                     }
                 }
-                let grows = -r[0] / (dual.volumes[i] * own[0].max(f64::MIN_POSITIVE));
-                *growth = grows.min(nodes[i].sources[2]).max(0.0);
             }
         });
         flow.each_open_node(|_, i, mass| {
             for v in 0..NB {
                 residual[NB * i + v] += flux_entering(mass, values[NB * i + v], self.inflow[v]);
+            }
+        });
+        let residual = &*residual;
+        parallel::rows(flow.team, n, 1, growths, |rows, growths| {
+            for (i, growth) in rows.zip(growths) {
+                let content = dual.volumes[i] * values[NB * i].max(f64::MIN_POSITIVE);
+                *growth = (-residual[NB * i] / content).min(nodes[i].sources[2]).max(0.0);
             }
         });
         self.work = work;

@@ -2,8 +2,8 @@
 //! Launches of k_omega.cu.
 
 use super::arguments::{
-    KOmegaDerivative, KOmegaFaces, KOmegaFacesAlong, KOmegaResidual, KOmegaTerms, KOmegaTermsAlong,
-    KOmegaWalls, KOmegaWallsAlong, Kernels,
+    KOmegaDerivative, KOmegaFaces, KOmegaFacesAlong, KOmegaGrowth, KOmegaResidual, KOmegaTerms,
+    KOmegaTermsAlong, KOmegaWalls, KOmegaWallsAlong, Kernels,
 };
 use super::{GRADIENTS, KOmegaEquations, KOmegaVariant, NB};
 use crate::config::WallTreatment;
@@ -287,10 +287,18 @@ impl CoupledCuda for KOmegaCuda {
                 rows: n as u32, row_ptr: &mesh.row_ptr, signed_edge: &mesh.signed_edge, fluxes: &self.fluxes,
                 mass_fluxes: flow.fluxes, values, terms: &self.terms, volumes: &mesh.volumes, last, before,
                 q_last: levels[0], q_before: levels[1], values_last: levels[2], values_before: levels[3],
-                slopes: &self.carried.slopes, growth: &self.carried.growth, residual: &*residual,
+                slopes: &self.carried.slopes, residual: &*residual,
             } }?;
         }
-        self.carried.add_to_residual(flow, values, residual)
+        self.carried.add_to_residual(flow, values, residual)?;
+        // SAFETY: the arrays have the lengths of their set-up, for this mesh.
+        unsafe {
+            enqueue! { self.kernels.k_omega_growth.launch(blocks(n, 256), 256), stream, KOmegaGrowth {
+                rows: n as u32, values, terms: &self.terms, volumes: &mesh.volumes, residual: &*residual,
+                growth: &self.carried.growth,
+            } }?;
+        }
+        Ok(())
     }
 
     fn carried(&self) -> (&CarriedCuda, f64) {

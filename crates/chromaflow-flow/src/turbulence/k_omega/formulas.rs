@@ -13,8 +13,8 @@
 //!              P_omega = gamma rho omega/omega^ S^2, diffusion by rho k/omega in the place of mu_t
 //! ```
 //! S^2 = 2 S_ij S_ij, Omega^2 = 2 W_ij W_ij, S' that of S_ij without its trace. Constants of SST are those of its inner and its
-//! outer set, F1 of the first and 1 - F1 of the second; sigma_d = 2 (1 - F1) sigma_omega2; where it is a sink, cross diffusion takes no
-//! more omega than its destruction does. Wilcox's is 1/8 where it is a source, else 0. No 2/3 rho k in the stress.
+//! outer set, F1 of the first and 1 - F1 of the second; sigma_d = 2 (1 - F1) sigma_omega2, Wilcox's is 1/8: where cross diffusion is a
+//! source, else 0. No 2/3 rho k in the stress.
 //!
 //! **Source**: Menter (1994), AIAA J. 32(8); Menter, Kuntz and Langtry (2003), Turbulence, Heat and Mass Transfer 4; Wilcox (2008),
 //! AIAA J. 46(11); sustaining terms: Spalart and Rumsey (2007), AIAA J. 45(10); names: NASA Turbulence Modeling Resource.
@@ -287,19 +287,16 @@ pub fn k_omega_sources<T: Real>(
     let mut beta = mixed(blend, BETA[0], BETA[1]);
     // omega times the derivative of beta.
     let mut bending = T::c(0.0);
-    // A sink of no more than the destruction: nodes whose gradients reach over the edge of a wall would lose all their omega.
-    let free = T::c(2.0 * SIGMA_OMEGA[1]) * (T::c(1.0) - blend) * cross;
-    let least = T::c(-1.0) * beta * omega * omega;
-    let mut crossing = free.max(least);
-    let mut crossing_by = T::select(free.gt(least), T::c(-1.0) * free, T::c(2.0) * least);
+    // No sink: nodes whose gradients reach over the edge of a wall would lose their omega.
+    let source = cross.max(T::c(0.0));
+    let mut crossing = T::c(2.0 * SIGMA_OMEGA[1]) * (T::c(1.0) - blend) * source;
     if model.variant == KOmegaVariant::Wilcox {
         let slow = T::c(BETA_STAR) * omega;
         let chi = deformation[3] / (slow * slow * slow);
         let below = T::c(1.0) + T::c(100.0) * chi;
         beta = T::c(WILCOX_BETA) * (T::c(1.0) + T::c(85.0) * chi) / below;
         bending = T::c(45.0 * WILCOX_BETA) * chi / (below * below);
-        crossing = T::c(WILCOX_SIGMA_D) * cross.max(T::c(0.0));
-        crossing_by = T::c(-1.0) * crossing;
+        crossing = T::c(WILCOX_SIGMA_D) * source;
     }
     let star = T::c(BETA_STAR) * shortened;
     let ambient = [model.ambient_k * model.ambient_omega, model.ambient_omega * model.ambient_omega];
@@ -309,8 +306,9 @@ pub fn k_omega_sources<T: Real>(
         density * (of_k - star * omega),
         density * k * (of_k_by - star),
         density
-            * (of_omega_by - T::c(2.0) * beta * omega
-                + (crossing_by - bending * (omega * omega - ambient[1])) / omega),
+            * (of_omega_by
+                - T::c(2.0) * beta * omega
+                - (crossing + bending * (omega * omega - ambient[1])) / omega),
     ]
 }
 

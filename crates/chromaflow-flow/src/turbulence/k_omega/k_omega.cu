@@ -311,13 +311,21 @@ k_omega_residual(KOmegaResidual) {
         }
         rate_slope = pointwise::rate_slope_of_carried(factors, densities);
     }
-    growth[i] = fmax(fmin(-sum[0] / (volumes[i] * fmax(own[0], 2.2250738585072014e-308)), term.sources[2]), 0.0);
     // By columns.
     double* block = slopes + (u64)i * 4;
     block[0] = rate_slope - term.sources[2], block[1] = 0;
     block[2] = -term.sources[3], block[3] = fmax(-term.sources[4], 0.0) + rate_slope;
 #pragma unroll
     for (int v = 0; v < 2; v++) residual[(u64)i * 2 + v] = sum[v];
+}
+
+// The rate at which k grows by its whole residual, no more than its source makes it. A thread a row.
+extern "C" __global__ void __launch_bounds__(256)
+k_omega_growth(KOmegaGrowth) {
+    const u32 i = blockIdx.x * 256 + threadIdx.x;
+    if (i >= rows) return;
+    const double content = volumes[i] * fmax(values[(u64)i * 2], 2.2250738585072014e-308);
+    growth[i] = fmax(fmin(-residual[(u64)i * 2] / content, terms[i].sources[2]), 0.0);
 }
 
 // Values less their update, a fifth at least; nodes where nothing would be left are counted. A thread a row.

@@ -102,7 +102,7 @@ struct Work {
     eddies: Vec<f64>,
     /// Of each edge, of k and of omega: what the mass through its face carries, and the gradient's part along its normal.
     faces: Vec<[[f64; NB]; 2]>,
-    /// The rate at which k grows at each node, no more than its source makes it; what enters through boundaries left out.
+    /// The rate at which k grows at each node, no more than its source makes it.
     growths: Vec<f64>,
 }
 
