@@ -326,7 +326,7 @@ pub struct MarchSection {
     /// Whether the CFL number backs off when residuals grow; else it is a plain ramp.
     pub cfl_adaptive: bool,
     /// Most first-order iterations before the second-order ones, which begin as soon as the residual has fallen by four orders. Steady flow
-    /// without turbulence goes back to them by itself, once, where its residual has not fallen for 100 iterations.
+    /// without k and omega goes back to them by itself, once, where its residual has not fallen for 100 iterations, or has risen three times with Spalart-Allmaras at a subsonic Mach number.
     pub first_order_iterations: usize,
     /// Largest relative change of density and pressure of a node or cell in one iteration; without inlets and outlets rises of supersonic ones up to five times that (structured grids: by Newton-Krylov steps, as what follows). Velocities of viscous flow change by half of the sum of their own size and the speed of sound at most.
     pub max_change: f64,

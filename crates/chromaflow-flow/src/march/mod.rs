@@ -201,7 +201,7 @@ impl<S: Host> March<S> {
         self.coupling.accept();
         self.control.accept(size, report.limited as f64 / self.host.rows() as f64);
         let (most, returns) = (self.host.first_order_steps(), self.host.returns());
-        if !S::EXPLICIT && self.first_order.changes(seen, most, returns) {
+        if !S::EXPLICIT && self.first_order.changes(seen, most, returns, self.host.rises()) {
             self.control.begin();
             self.progress.away = 0;
             if self.first_order.starts_anew() {

@@ -245,6 +245,11 @@ pub trait Host: System + Sized {
         0
     }
 
+    /// After how many rises of its residual a run that may go back does so at once; 0 for none.
+    fn rises(&self) -> usize {
+        0
+    }
+
     /// Sets the state that the run began with, where it may go back twice.
     fn start_anew(&mut self) {}
 

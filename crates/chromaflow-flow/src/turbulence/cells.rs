@@ -28,7 +28,7 @@ pub(crate) struct WallFunctions {
 impl WallFunctions {
     /// Those of a set-up; none where the grid resolves that layer.
     fn of(config: &TurbulenceConfig) -> Option<Self> {
-        let law = KOmegaVariant::of(config.model).map_or(WallLaw::SpalartAllmaras, KOmegaVariant::law);
+        let law = KOmegaVariant::of(config.model).map_or(WallLaw::SpalartAllmarasOfCells, KOmegaVariant::law);
         let blended = config.walls == WallTreatment::Automatic;
         (config.walls != WallTreatment::Resolved).then_some(Self { law, blended })
     }

@@ -104,6 +104,10 @@ pub struct FlowSystem {
     pub(super) laps: Laps,
 }
 
+/// Rises of the residual of subsonic turbulent flow after which it goes back to first order: steps that grow by a factor of two from a uniform stream may separate it from a wall long before
+/// its layers are turbulent, and from there it comes back by as many steps as the flow takes to attach.
+const RISES: usize = 3;
+
 /// Whether runs of this set-up may damp more than they are asked to: inviscid ones by Roe's flux whose fixes leave room. Across viscous
 /// layers it would make them thicker.
 pub(super) fn may_damp(config: &FlowConfig) -> bool {
@@ -227,6 +231,11 @@ impl Host for FlowSystem {
             return 0;
         }
         if may_damp(config) { 2 } else { 1 }
+    }
+
+    fn rises(&self) -> usize {
+        let config = &self.config;
+        if config.turbulence.is_some() && config.freestream.mach < 1.0 { RISES } else { 0 }
     }
 
     fn start_anew(&mut self) {

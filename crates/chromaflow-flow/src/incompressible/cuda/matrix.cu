@@ -212,10 +212,11 @@ boundary_matrix(BoundaryMatrix) {
                 }
 #pragma unroll
                 for (int c = 0; c < 3; c++) along[c] = u[c] - through * face.n[c] / size, square += along[c] * along[c];
-                const auto law = static_cast<pointwise::WallLaw>(EDDIES == 1 ? 0 : 1 + VARIANT);
+                const auto law = EDDIES == 1 ? pointwise::WallLaw::SpalartAllmarasOfCells
+                                             : static_cast<pointwise::WallLaw>(1 + VARIANT);
                 const double nu = fluid->viscosity;
                 const auto found = pointwise::law_resistance(law, sqrt(square) * distance[face.row] / nu);
-                if (found[0] > 1 && square > 0) {
+                if (square > 0) {
                     const double by = 2.0 * face.slope[0] * nu * found[1] / square;
                     const double own = col == 1 ? along[0] : col == 2 ? along[1] : along[2];
 #pragma unroll

@@ -293,7 +293,7 @@ fn channels_have_the_law_of_the_wall() {
 #[test]
 fn channels_with_laws_of_the_wall_have_coarse_cells() {
     for (model, most) in
-        [(TurbulenceModel::SaNeg, 0.03), (TurbulenceModel::Sst, 0.02), (TurbulenceModel::KOmega, 0.02)]
+        [(TurbulenceModel::SaNeg, 0.005), (TurbulenceModel::Sst, 0.02), (TurbulenceModel::KOmega, 0.02)]
     {
         let finish = |mut solver: Solver| {
             let mut last = None;

@@ -36,7 +36,7 @@ impl Turbulence {
                 let distance = eddies.distance[face.cell];
                 let reynolds = speed * distance / nu;
                 let [units, slope] = law_units(law, reynolds);
-                let resists = if reynolds > 0.0 { (units * units / reynolds - 1.0).max(0.0) } else { 0.0 };
+                let resists = if reynolds > 0.0 { units * units / reynolds - 1.0 } else { 0.0 };
                 eddies.coefficients[face.ghost] = nu * resists;
                 eddies.coefficients[UNITS * len + face.ghost] = units;
                 let rate = (units / distance).powi(2) * nu * slope / speed.max(f64::MIN_POSITIVE);
@@ -61,8 +61,8 @@ impl Turbulence {
             std::array::from_fn(|c| relative[c] - through * face.n[c] / area.max(f64::MIN_POSITIVE));
         let square: f64 = along.iter().map(|u| u * u).sum();
         let reynolds = square.sqrt() * self.blocks[patch.block].distance[face.cell] / self.nu;
-        let [ratio, by] = law_resistance(law, reynolds);
-        if ratio <= 1.0 || square <= 0.0 {
+        let [_, by] = law_resistance(law, reynolds);
+        if square <= 0.0 {
             return;
         }
         let factor = 2.0 * face.slope[0] * self.nu * by / square;

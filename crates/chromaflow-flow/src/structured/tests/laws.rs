@@ -98,9 +98,9 @@ fn laws_go_over_into_the_viscous_layer() {
                 (patch.flux(physics, view, x), patch.ghosts(physics, view, x), view.n)
             })
         };
-        // Re = u d / nu = 0.06: y+ is a quarter. A slow flow, whose heat of friction does not count.
+        // Re = u d / nu = 0.02: y+ is a seventh. A slow flow, whose heat of friction does not count.
         let (with, without) =
-            (at(WallTreatment::Automatic, 1e-5, 0.003), at(WallTreatment::Resolved, 1e-5, 0.003));
+            (at(WallTreatment::Automatic, 1e-5, 0.001), at(WallTreatment::Resolved, 1e-5, 0.001));
         let near = |a: f64, b: f64| (a - b).abs() < 2e-3 * b.abs() + 1e-15;
         assert!(near(with.0.1[0], without.0.1[0]), "{model:?}: {with:?} {without:?}");
         assert!((0..5).all(|c| near(with.0.0[c], without.0.0[c])), "{model:?}: {with:?} {without:?}");
@@ -126,7 +126,9 @@ fn logarithmic_layers_stay_in_the_first_cell() {
     let rates = |model: TurbulenceModel, walls: WallTreatment| {
         let mut solver = above(Boundary::NoSlipAdiabatic, model, walls, height, |_| ());
         solver.set_state(|x| {
-            let u = u_tau * law_of_the_wall(x[1] * u_tau / nu);
+            // With what the scheme adds at the first centers.
+            let more = if model == TurbulenceModel::SaNeg && x[1] < 2.0 * height { 0.42 } else { 0.0 };
+            let u = u_tau * (law_of_the_wall(x[1] * u_tau / nu) + more);
             conserved(gas, &[1.0, u, 0.0, 0.0, 1.0 / 1.4])
         });
         let names = solver.coupled_unknowns();
@@ -184,7 +186,7 @@ fn plate_drag(model: TurbulenceModel, walls: WallTreatment, units: f64) -> f64 {
 /// Plates with the law have the drag of one that resolves the viscous layer, from y+ 1 to y+ 100; with k and omega it is that of finer cells than y+ 1 without a law.
 #[test]
 fn plates_have_their_drag_on_coarse_cells() {
-    for (model, units, most) in [(TurbulenceModel::SaNeg, 1.0, 0.03), (TurbulenceModel::Sst, 0.1, 0.035)] {
+    for (model, units, most) in [(TurbulenceModel::SaNeg, 1.0, 0.015), (TurbulenceModel::Sst, 0.1, 0.035)] {
         let resolved = plate_drag(model, WallTreatment::Resolved, units);
         for units in [1.0, 30.0, 100.0] {
             let drag = plate_drag(model, WallTreatment::Automatic, units);

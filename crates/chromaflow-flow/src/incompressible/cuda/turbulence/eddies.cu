@@ -8,7 +8,8 @@ extern "C" __global__ void __launch_bounds__(128)
 find_laws(FindLaws) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= count) return;
-    const auto law = static_cast<pointwise::WallLaw>(EDDIES == 1 ? 0 : 1 + VARIANT);
+    const auto law = EDDIES == 1 ? pointwise::WallLaw::SpalartAllmarasOfCells
+                                 : static_cast<pointwise::WallLaw>(1 + VARIANT);
     const double nu = fluid->viscosity;
     for (u32 k = ptr[i]; k < ptr[i + 1]; k++) {
         const Face face = load_face(index, metric, list[k]);
@@ -27,7 +28,7 @@ find_laws(FindLaws) {
         const double speed = sqrt(square), reynolds = speed * away_from / nu;
         const auto found = pointwise::law_units(law, reynolds);
         const double units = found[0], rate = units / away_from;
-        to[face.ghost] = reynolds > 0 ? nu * fmax(units * units / reynolds - 1.0, 0.0) : 0.0;
+        to[face.ghost] = reynolds > 0 ? nu * (units * units / reynolds - 1.0) : 0.0;
         to[(u64)cells + face.ghost] = units;
         const double by = rate * rate * nu * found[1] / fmax(speed, 2.2250738585072014e-308);
 #pragma unroll
