@@ -58,6 +58,9 @@ use control::{Coupling, FirstOrder, Seen};
 use progress::Next;
 use std::time::Instant;
 
+/// Rounding errors of a residual over those of its fluxes: what gradients across cells lose that are thousands of times longer than high.
+const DIGITS: f64 = 1e3;
+
 /// See [`March::measured`].
 const SHARE_BESIDE: f64 = 0.1;
 
@@ -188,7 +191,8 @@ impl<S: Host> March<S> {
         {
             self.control.turn();
         }
-        let at = &self.with_kind(*at);
+        let noise = self.noise(seen.residual, &report.coupled_orders);
+        let at = &self.with_kind(Moment { noise, ..*at });
         let done = self.computing().advance(at)?;
         (report.linear_reduction, report.limited) = (done.reduction, done.limited);
         if let Some(row) = done.singular.or(done.bad) {
@@ -226,6 +230,15 @@ impl<S: Host> March<S> {
             }
             _ => size,
         }
+    }
+
+    /// See [`Moment::noise`]. A step changes what is beside the flow by about as much as its residual has left of its largest, and a difference has the rounding
+    /// errors of the flow's residual over its own length.
+    fn noise(&self, size: f64, coupled: &[f64]) -> f64 {
+        let least = coupled.iter().copied().fold(f64::INFINITY, f64::min);
+        let change = 10.0_f64.powf(-least);
+        let noise = DIGITS * self.host.flow_round_off() / size * change / newton::difference_step(1.0, 1.0);
+        if noise.is_finite() { noise.max(1.0) } else { 1.0 }
     }
 
     /// Says where the state went bad, and rejects the step.
@@ -282,6 +295,7 @@ impl<S: Host> March<S> {
             widening: self.control.widening(),
             bdf: self.progress.bdf(self.host.time()),
             measure: iteration.is_multiple_of(self.host.linear_report()) || self.control.doubts(),
+            noise: 1.0,
             together: true,
         }
     }

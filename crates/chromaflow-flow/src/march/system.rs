@@ -30,6 +30,9 @@ pub struct Moment {
     pub bdf: Option<Bdf>,
     /// Whether the reduction of the linear residual is asked for.
     pub measure: bool,
+    /// What rounding makes of the flow's rows of a difference along the step, over the flow's residual; 1 where it is less. What is beside the flow is measured by
+    /// that: a residual that is made as large as one of rounding is lost in it.
+    pub noise: f64,
     /// Whether a Newton-Krylov step solves for the flow and for what it depends on at once; else each takes a step of its own.
     pub together: bool,
 }
@@ -47,6 +50,7 @@ impl Moment {
             widening: 1,
             bdf: None,
             measure: false,
+            noise: 1.0,
             together: true,
         }
     }

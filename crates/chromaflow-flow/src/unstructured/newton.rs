@@ -276,16 +276,17 @@ impl FlowSystem {
             norm_of(5, self.residual.as_flattened())
         };
         let mut coupled = std::mem::take(&mut self.coupled);
+        let directed = coupled.iter().any(|system| system.drives_flow() && system.has_derivative());
+        let noise = if directed { 1.0 } else { at.noise };
         let view = self.view(&[], &[]);
         let driving = coupled.iter_mut().enumerate().filter(|(_, system)| system.drives_flow());
         let mut unknowns = 0;
         let beside = driving.map(|(number, system)| {
-            system.measure(&view, (size, norm), by_change);
+            system.measure(&view, (size, noise * norm), by_change);
             unknowns += system.state.nb;
             Beside { number, values: system.state.values.clone(), residual: system.residual.clone() }
         });
         let beside: Vec<_> = beside.collect();
-        let directed = coupled.iter().any(|system| system.drives_flow() && system.has_derivative());
         let way = if directed {
             let along = self.nodes.to_vec();
             Way { nodes: self.nodes.to_vec(), fluxes: self.fluxes.to_vec(), along }

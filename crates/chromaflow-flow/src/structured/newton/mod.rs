@@ -324,7 +324,8 @@ impl StructuredSystem {
         let weights = if local { pseudo_time.clone() } else { Vec::new() };
         weigh(&weights, &mut b);
         let along = beside.as_ref().map(|beside| {
-            let sizes = [size, norm(&b)];
+            let noise = if local { 1.0 } else { at.noise };
+            let sizes = [size, noise * norm(&b)];
             Along::new(norm, rows, &self.blocks, beside, sizes)
         });
         b.extend(along.iter().flat_map(Along::measured));

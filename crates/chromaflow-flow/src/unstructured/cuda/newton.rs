@@ -138,10 +138,11 @@ impl NewtonCuda {
             }
         };
         let [size, norm] = squares.map(f64::sqrt);
+        let noise = if self.way.is_some() { 1.0 } else { at.noise };
         let (sums, by_change, mut unknowns) = (&mut self.sums, self.weighted, 0);
         flow.each_driving(at, |system, view| {
             unknowns += system.nb();
-            system.set_base(view, (size, norm), by_change, sums)
+            system.set_base(view, (size, noise * norm), by_change, sums)
         })?;
         self.size = if self.way.is_some() { size } else { size * ((1 + unknowns) as f64).sqrt() };
         Ok(())

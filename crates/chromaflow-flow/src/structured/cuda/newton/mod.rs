@@ -342,7 +342,8 @@ impl NewtonCuda {
             }
             let squares = vectors.dots([(&beside.z, &beside.z), (&beside.r, &beside.r)], sums)?;
             let [size, norm] = flow.sum(squares).map(f64::sqrt);
-            beside.set_base(flow, &table.rows(), (size, norm), sums)?;
+            let noise = if directed { 1.0 } else { at.noise };
+            beside.set_base(flow, &table.rows(), (size, noise * norm), sums)?;
             let n = base.len();
             vectors.axpby_part(1.0, &beside.r.slice(), 0.0, (b, 0..n))?;
             beside.residual_into(&flow.stream, &b.part(n..b.len()))?;
