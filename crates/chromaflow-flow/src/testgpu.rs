@@ -7,10 +7,23 @@ use crate::structured::StructuredSolver;
 use crate::structured::lax_wendroff::LaxWendroffSolver;
 use crate::unstructured::FlowSolver;
 use chromaflow_device::cuda::Gpu;
+use std::fs::File;
 
 /// The first GPU, or a skip.
 pub fn gpu() -> Option<Gpu> {
     chromaflow_testkit::available("gpu", Gpu::open(0))
+}
+
+/// The same for a test of ranks: where there are several cards, for it alone, since kernels of two tests that wait for one another's cards would wait for ever.
+pub fn gpus() -> Option<(Gpu, Option<File>)> {
+    let gpu = gpu()?;
+    let several = Gpu::count().is_ok_and(|count| count > 1);
+    let alone = several.then(|| {
+        let file = File::create(std::env::temp_dir().join("chromaflow-tests-of-ranks.lock")).unwrap();
+        file.lock().unwrap();
+        file
+    });
+    Some((gpu, alone))
 }
 
 /// The GPU of a solver's rank: a card of its own where there are enough, else ranks share them.

@@ -362,7 +362,7 @@ fn followers_wait_for_fields_and_not_for_ever_between_steps() {
 #[cfg(feature = "cuda")]
 mod on_gpus {
     use super::*;
-    use crate::testgpu::{gpu, gpu_of};
+    use crate::testgpu::{gpu_of, gpus};
     use chromaflow::gpu::Wish;
 
     fn on_ranks(size: usize, case: &Case, wish: Wish) -> Found {
@@ -384,9 +384,7 @@ mod on_gpus {
     /// rounding; whatever way messages pass.
     #[test]
     fn gpu_ranks_have_the_flow_of_one() {
-        if gpu().is_none() {
-            return;
-        }
+        let Some((_, _alone)) = gpus() else { return };
         for (name, case) in cases().into_iter().chain([two_equations()]) {
             let newton = matches!(case.config.implicit.nonlinear, Nonlinear::NewtonKrylov(_));
             let first = Case { steps: 1, ..case.clone() };
@@ -428,7 +426,7 @@ mod on_gpus {
     /// Exact sums are the CPU's.
     #[test]
     fn gpu_ranks_refuse_exact_sums() {
-        let Some(gpu) = gpu() else { return };
+        let Some((gpu, _alone)) = gpus() else { return };
         let case = cases().swap_remove(0).1;
         let ranks = Ranks { ranks: Arc::new(Solo), reproducible: true };
         let mut solver = StructuredSolver::over_ranks(case.grid, case.config, team(1), &ranks).unwrap();

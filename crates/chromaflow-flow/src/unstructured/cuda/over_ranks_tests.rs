@@ -12,7 +12,7 @@ use crate::ranks::tests::{
     Case, Outcome, PATIENCE, alone_with, apart, config, cube, cylinder, lined_case, lined_newton_case, near,
     newton_case, outlet_case, over_with, plain_cases,
 };
-use crate::testgpu::{gpu, gpu_of};
+use crate::testgpu::{gpu_of, gpus};
 use crate::testmesh::mixed_cube;
 use crate::unstructured::Ranks;
 use chromaflow::Policy;
@@ -65,7 +65,7 @@ fn case(mesh: Mesh, config: crate::FlowConfig) -> Case {
 /// Inviscid flow by plain steps, in all policies (f16 blocks of all ranks have one scale), on all element types.
 #[test]
 fn gpu_ranks_take_the_plain_steps_of_one() {
-    let Some(gpu) = gpu() else { return };
+    let Some((gpu, _alone)) = gpus() else { return };
     for (what, case) in plain_cases() {
         same_first_step(&case, &gpu, &what);
         agree(&case, &gpu, &[1, 2, 3], 1e-12, &what);
@@ -75,7 +75,7 @@ fn gpu_ranks_take_the_plain_steps_of_one() {
 /// More ranks than nodes along an axis; one that has few rows or none of a color.
 #[test]
 fn gpu_small_parts_and_odd_meshes_are_marched_like_others() {
-    let Some(gpu) = gpu() else { return };
+    let Some((gpu, _alone)) = gpus() else { return };
     let few = Case { iterations: 3, ..case(mixed_cube(2, 0.1), cube(&Boundary::SlipWall)) };
     agree(&few, &gpu, &[2, 5], 1e-12, "few nodes");
     let mesh = box_mesh([20, 1, 1], [20.0, 1.0, 1.0], Cells::Prisms, 0.0);
@@ -89,14 +89,14 @@ fn gpu_small_parts_and_odd_meshes_are_marched_like_others() {
 /// Differences of residuals carry rounding at 1e-8, as over ranks on CPUs.
 #[test]
 fn gpu_ranks_take_the_newton_steps_of_one() {
-    let Some(gpu) = gpu() else { return };
+    let Some((gpu, _alone)) = gpus() else { return };
     agree(&newton_case(), &gpu, &[1, 2, 3], 1e-6, "Newton-Krylov");
 }
 
 /// Viscous flow past a cylinder on a planar mesh, by plain steps, with a scalar beside it; walls that are warm or move.
 #[test]
 fn gpu_ranks_march_viscous_flow_and_a_scalar_like_one() {
-    let Some(gpu) = gpu() else { return };
+    let Some((gpu, _alone)) = gpus() else { return };
     let mut config = config(&[
         ("cylinder", Boundary::NoSlipIsothermal { temperature: 1.05 }),
         ("farfield", Boundary::Farfield),
@@ -111,7 +111,7 @@ fn gpu_ranks_march_viscous_flow_and_a_scalar_like_one() {
 /// Turbulence models with one unknown and with two, in steps of their own and in Newton-Krylov steps together with the flow.
 #[test]
 fn gpu_ranks_march_turbulent_flow_like_one() {
-    let Some(gpu) = gpu() else { return };
+    let Some((gpu, _alone)) = gpus() else { return };
     for (model, newton) in [
         (TurbulenceModel::SaNeg, false),
         (TurbulenceModel::SaNeg, true),
@@ -137,7 +137,7 @@ fn gpu_ranks_march_turbulent_flow_like_one() {
 /// Steps in time, which keep earlier levels of ghosts.
 #[test]
 fn gpu_ranks_march_in_time_like_one() {
-    let Some(gpu) = gpu() else { return };
+    let Some((gpu, _alone)) = gpus() else { return };
     let mut config = cube(&Boundary::SlipWall);
     config.time = Time::Unsteady(Unsteady { dt: 0.05, steps: 3, subiterations: 3, orders: 9.0 });
     agree(&case(mixed_cube(4, 0.2), config), &gpu, &[3], 1e-12, "in time");
@@ -146,7 +146,7 @@ fn gpu_ranks_march_in_time_like_one() {
 /// GMRES, BiCGStab and Jacobi sweeps in plain steps.
 #[test]
 fn gpu_ranks_solve_with_every_method_like_one() {
-    let Some(gpu) = gpu() else { return };
+    let Some((gpu, _alone)) = gpus() else { return };
     for (method, preconditioner) in [
         (Method::Gmres, PreconditionerKind::Multicolor),
         (Method::BiCgStab, PreconditionerKind::Jacobi),
@@ -164,7 +164,7 @@ fn gpu_ranks_solve_with_every_method_like_one() {
 /// Sweeps over lines: alone in plain steps in all policies, around turbulent flow in Newton-Krylov steps.
 #[test]
 fn gpu_ranks_relax_lines_like_one() {
-    let Some(gpu) = gpu() else { return };
+    let Some((gpu, _alone)) = gpus() else { return };
     for policy in [Policy::D, Policy::Ds, Policy::Dsh] {
         let case = lined_case(policy);
         same_first_step(&case, &gpu, &format!("lines, {policy}"));
@@ -176,7 +176,7 @@ fn gpu_ranks_relax_lines_like_one() {
 /// Incomplete factors are of parts: the same solution, found in other steps.
 #[test]
 fn gpu_factors_of_parts_lead_to_the_same_flow() {
-    let Some(gpu) = gpu() else { return };
+    let Some((gpu, _alone)) = gpus() else { return };
     let mut config = cube(&Boundary::SlipWall);
     config.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov::default());
     (config.implicit.method, config.implicit.preconditioner) =
@@ -198,7 +198,7 @@ fn gpu_factors_of_parts_lead_to_the_same_flow() {
 /// A restart of ranks on GPUs goes on on one CPU rank.
 #[test]
 fn gpu_restarts_do_not_know_of_ranks() {
-    let Some(gpu) = gpu() else { return };
+    let Some((gpu, _alone)) = gpus() else { return };
     let half = Case { iterations: 4, ..case(mixed_cube(4, 0.2), cube(&Boundary::SlipWall)) };
     let whole = on_one(&Case { iterations: 8, ..half.clone() }, &gpu);
     let first = on_ranks(3, &half, Wish::Shortest);
@@ -211,9 +211,7 @@ fn gpu_restarts_do_not_know_of_ranks() {
 /// All ranks take the same decision on a state that one of them loses, and say where it is.
 #[test]
 fn gpu_ranks_find_a_bad_state_of_one() {
-    if gpu().is_none() {
-        return;
-    }
+    let Some((_, _alone)) = gpus() else { return };
     let place = |size: usize| {
         let mut found = run(size, PATIENCE, move |threads: &Threads| {
             let ranks = Ranks { ranks: Arc::new(threads.clone()), reproducible: false };
@@ -246,16 +244,14 @@ fn gpu_ranks_find_a_bad_state_of_one() {
 /// Mass flows through outlets are those of all ranks; walls that move.
 #[test]
 fn gpu_ranks_see_the_whole_flow_through_an_outlet() {
-    let Some(gpu) = gpu() else { return };
+    let Some((gpu, _alone)) = gpus() else { return };
     agree(&outlet_case(), &gpu, &[2, 3], 1e-11, "through an outlet");
 }
 
 /// What GPUs do not compute is refused by name, on every rank.
 #[test]
 fn gpu_ranks_refuse_exact_sums() {
-    if gpu().is_none() {
-        return;
-    }
+    let Some((_, _alone)) = gpus() else { return };
     let refused = run(2, PATIENCE, |threads: &Threads| {
         let ranks = Ranks { ranks: Arc::new(threads.clone()), reproducible: true };
         let mesh = mixed_cube(3, 0.1);

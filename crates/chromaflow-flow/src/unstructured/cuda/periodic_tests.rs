@@ -2,7 +2,7 @@
 
 use crate::config::{Boundary, Steady, Time};
 use crate::mesh::generate::Cells;
-use crate::testgpu::{close, close_step, gpu, gpu_of};
+use crate::testgpu::{close, close_step, gpu, gpu_of, gpus};
 use crate::unstructured::FlowSolver;
 use crate::unstructured::periodic::sectors::{self, disc, ring};
 use crate::unstructured::periodic::testcases::{
@@ -153,7 +153,7 @@ fn cuda_histories_of_small_sectors_are_the_cpus() {
 /// Ranks on GPUs take the steps of one GPU on a sector.
 #[test]
 fn gpu_ranks_share_a_sector() {
-    let Some(gpu) = gpu() else { return };
+    let Some((gpu, _alone)) = gpus() else { return };
     let (mesh, n) = (disc([5, 3, 5], 5, false), 5);
     let mut config = sectors::config(&mesh, |marker| match marker {
         "outer" => Boundary::NoSlipAdiabatic,
