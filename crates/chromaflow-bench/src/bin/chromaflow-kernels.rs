@@ -32,8 +32,8 @@ const MAY_SPILL: [(&str, usize); 24] = [
     ("ilu", 8),
     // Of boundary nodes alone: an outlet has the matrix of what leaves beside that of what comes back in.
     ("jacobian_boundary", 44),
-    // Of nodes off walls with a law alone, whose profile has nine numbers.
-    ("jacobian_replaced", 4),
+    // Of nodes off walls with a law alone, whose profile has nine numbers, and eight for what the scheme adds.
+    ("jacobian_replaced", 24),
     ("tridiag_chunks", 108),
     ("tridiag_thomas", 1400),
     ("tridiag_cr", 700),
