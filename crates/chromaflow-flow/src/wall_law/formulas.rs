@@ -12,7 +12,7 @@
 //! sigma_omega), 0.4082, 0.41 and 0.4, B 5.2. A law that is not the model's own (Spalding's, say, which is 0.7 % higher at y+ 30 and 1.1 % lower at 1000) has the friction
 //! depend on where the first node is.
 //!
-//! The friction of Spalart-Allmaras comes from the law and what the scheme adds to it, [`law_of_scheme`]: models with two equations have the same in the omega of their walls.
+//! The friction of Spalart-Allmaras comes from the law and what the scheme adds to it (`law_of_scheme`): models with two equations have the same in the omega of their walls.
 //!
 //! **Source**: Allmaras, Johnson and Spalart (2012), ICCFD7-1902; laws by the models' own solutions: Kalitzin, Medic, Iaccarino and Durbin (2005), J. Comput. Phys. 204,
 //! 265; heat: Kader (1981), Int. J. Heat Mass Transfer 24(9), 1541, with the recovery of Crocco and Busemann.
