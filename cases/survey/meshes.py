@@ -155,6 +155,16 @@ def far_circle(radius, center=(0.5, 0)):
     return [geo.addCircleArc(p[k], c, p[(k + 1) % 4]) for k in range(4)]
 
 
+def round_face():
+    """The face of a round tube of radius 1, marked `wall` and `fluid`; its curves."""
+    curves = far_circle(1, (0, 0))
+    face = gmsh.model.geo.addPlaneSurface([gmsh.model.geo.addCurveLoop(curves)])
+    gmsh.model.geo.synchronize()
+    mark(1, "wall", curves)
+    mark(2, "fluid", [face])
+    return curves
+
+
 def in_far_field(bodies, radius, center=(0.5, 0)):
     geo = gmsh.model.geo
     far = far_circle(radius, center)
@@ -1012,15 +1022,7 @@ def venturi():
 @mesh
 def pipebend():
     """A round tube that turns by 90 degrees, of prisms: triangles of the disk carried along."""
-    geo = gmsh.model.geo
-    o = geo.addPoint(0, 0, 0)
-    a = [geo.addPoint(np.cos(q), np.sin(q), 0) for q in np.pi / 2 * np.arange(4)]
-    c = [geo.addCircleArc(a[k], o, a[(k + 1) % 4]) for k in range(4)]
-    f = geo.addPlaneSurface([geo.addCurveLoop(c)])
-    geo.synchronize()
-    mark(1, "wall", c)
-    mark(2, "fluid", [f])
-    sizes([(1, c, 0.11, 0.2, 0.7)])
+    sizes([(1, round_face(), 0.11, 0.2, 0.7)])
     gmsh.model.mesh.generate(2)
     s = np.concatenate([np.linspace(-2, 0, 11)[:-1], np.linspace(0, 1.5 * np.pi / 2, 27)[:-1], 1.5 * np.pi / 2 + np.linspace(0, 4, 20)])
 

@@ -28,6 +28,7 @@ from meshes import (
     mark,
     occ_section,
     prism_body,
+    round_face,
     section,
     section_curves,
     sizes,
@@ -354,13 +355,7 @@ def pipe(draw):
         growth = max(growth, 1.2)
         disk(draw.one(3, 4, 5), min(2 * first, 0.02), ceil(log(1 + 0.45 * (growth - 1) / min(2 * first, 0.02)) / log(growth)))
     else:
-        geo = gmsh.model.geo
-        o, corners = geo.addPoint(0, 0, 0), [geo.addPoint(cos(q), sin(q), 0) for q in pi / 2 * np.arange(4)]
-        curves = [geo.addCircleArc(corners[k], o, corners[(k + 1) % 4]) for k in range(4)]
-        face = geo.addPlaneSurface([geo.addCurveLoop(curves)])
-        geo.synchronize()
-        mark(1, "wall", curves)
-        mark(2, "fluid", [face])
+        curves = round_face()
         sizes([(1, curves, 0.25, 0.25, 0.7)])
         layer(curves, [], min(2 * first, 0.05), max(growth, 1.2), 0.3, True)
         gmsh.model.mesh.generate(2)

@@ -165,24 +165,19 @@ impl Metrics {
                     }
                     center[d][at] = cell.center[d];
                 }
-                volume[at] = cell.volume;
+                // What continues the grid beyond a concave corner may be tangled: it serves as a weight only.
+                volume[at] = cell.volume.abs();
                 if row_in_block && in_block(i, 0) {
+                    volume[at] = cell.volume;
                     inside += cell.volume;
                 }
             }
         }
         let right_handed = inside >= 0.0;
         if !right_handed {
-            for value in area.as_flattened_mut().iter_mut().flatten().chain(&mut volume) {
+            cells.places().for_each(|at| volume[at] = -volume[at]);
+            for value in area.as_flattened_mut().iter_mut().flatten() {
                 *value = -*value;
-            }
-        }
-        // What continues the grid beyond a concave corner may be tangled: it serves as a weight only.
-        for (k, j) in (0..wide[2] - 1).flat_map(|k| (0..wide[1] - 1).map(move |j| (k, j))) {
-            let row = j * cells.stride[1] + k * cells.stride[2];
-            let row_in_block = in_block(j, 1) && in_block(k, 2);
-            for i in (0..wide[0] - 1).filter(|&i| !(row_in_block && in_block(i, 0))) {
-                volume[row + i] = volume[row + i].abs();
             }
         }
         Self { cells, area, volume, center, right_handed }
