@@ -256,7 +256,7 @@ pub struct NumericsSection {
     pub cutoff_mach: Option<f64>,
     /// What the dissipation of Roe's flux is multiplied by: 1, and less for large eddies; too little lets odd and even nodes part.
     pub dissipation: f64,
-    /// UMUSCL kappa: 0 the gradient alone, 1 a central average.
+    /// UMUSCL kappa: 0 the gradient alone, 1 a central average. It fades to 0 at strong shocks.
     pub kappa: f64,
     /// Limiter of the reconstruction.
     pub limiter: Limiter,

@@ -18,8 +18,8 @@ pub struct Space {
     pub dissipation: f64,
     /// Second order by reconstruction, or first order.
     pub second_order: bool,
-    /// UMUSCL kappa: weight of the edge difference against the gradient. 0 is the gradient alone, 1/3 the
-    /// third-order formula in one dimension, 1 a central average.
+    /// UMUSCL kappa: weight of the edge difference against the gradient. 0 is the gradient alone, 1 a central average, 1/2 interpolates
+    /// values at nodes to third order on even spacing (QUICK, Leonard 1979). It fades at strong shocks, see [`kappa_at_shocks`](crate::flux::kappa_at_shocks).
     pub kappa: f64,
     /// Limiter of the reconstruction.
     pub limiter: Limiter,
@@ -43,7 +43,7 @@ impl Default for Space {
             cutoff_mach: None,
             dissipation: 1.0,
             second_order: true,
-            kappa: 0.0,
+            kappa: 0.5,
             limiter: Limiter::VanAlbada,
             limiter_k: 1.0,
             gradient: GradientWeights::Unweighted,

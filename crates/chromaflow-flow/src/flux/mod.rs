@@ -26,5 +26,5 @@ pub use euler::{flux, flux_change, flux_jacobian, flux_of_enthalpy, spectral_rad
 pub use hllc::{flux_hllc, flux_hllc_jacobians};
 pub use layers::{LayerFix, convective_in_layers};
 pub use roe::{RoeFix, flux_roe, flux_roe_jacobians, low_mach_factor2, roe_absolute};
-pub use shocks::{convective_at_shocks, pressure_jump};
+pub use shocks::{convective_at_shocks, kappa_at_shocks, pressure_jump};
 pub use van_leer::{flux_van_leer, flux_van_leer_jacobians, van_leer_split, van_leer_split_jacobian};

@@ -7,7 +7,8 @@ use crate::real::Real;
 ///
 /// From j's side, pass q_j, q_i and -grad q_j . dx.
 ///
-/// **Source**: UMUSCL, Burg 2005; kappa = 1/3 is of third order in one dimension, kappa = 0 uses the gradient alone.
+/// **Source**: UMUSCL, Burg 2005; kappa = 0 uses the gradient alone; on even spacing 1/2 interpolates values at nodes to third order
+/// (QUICK, Leonard 1979), 1/3 means of cells.
 ///
 /// ```
 /// use chromaflow_flow::limiter::extrapolate;

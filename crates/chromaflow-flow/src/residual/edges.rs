@@ -5,6 +5,7 @@ use crate::dual::between;
 use crate::equations::perfect_gas::{N, State};
 use crate::flux::{
     LayerFix, RoeFix, convective_at_shocks, convective_in_layers, flux, flux_hllc, flux_roe, flux_van_leer,
+    kappa_at_shocks,
 };
 use crate::gas::Gas;
 use crate::gradient::{Added, Gradient, NodeRecord, SHOCK};
@@ -97,6 +98,7 @@ impl LaneKernel for EdgeFluxes<'_> {
                     (V::gather(self.limits, &a), V::gather(self.limits, &b))
                 };
                 let [to_r, to_l] = &ways;
+                let kappa = kappa_at_shocks(kappa, shocks[0], shocks[1]);
                 (wl, wr) = face_states(limit, kappa, &eps2, &wl, &wr, to_r, to_l, &gl, &gr, &pl, &pr);
                 if !self.moments.is_empty() {
                     besides = first_moment(gas, (&wl, &wr), (&gl, &gr), &self.moments_of::<V>(at));

@@ -127,7 +127,8 @@ __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__
             constexpr pointwise::FaceLimit limit =
                 LIMITER == 0   ? pointwise::FaceLimit::Free
                 : LIMITER == 1 ? pointwise::FaceLimit::Edge : pointwise::FaceLimit::Node;
-            const auto sides = pointwise::face_states(limit, params->kappa, eps2, a.w, b.w, to_r, to_l, gl, gr, pl, pr);
+            const double kappa = pointwise::kappa_at_shocks(params->kappa, jumps_a, jumps_b);
+            const auto sides = pointwise::face_states(limit, kappa, eps2, a.w, b.w, to_r, to_l, gl, gr, pl, pr);
             wl = sides._0, wr = sides._1;
 #if MOMENTS
             besides = first_moment(gas, wl, wr, gl, gr, moments + (u64)e * 9);
