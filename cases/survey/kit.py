@@ -1,5 +1,7 @@
 """What the scripts of `others.py` share: meshes of arrays, written for SU2; grids, their splitting, layers, revolution; sections."""
 
+from math import log, sqrt
+
 import numpy as np
 
 TAU = 2 * np.pi
@@ -24,6 +26,27 @@ FACES = {
     PRISM: [(0, 1, 2), (3, 4, 5), (0, 1, 4, 3), (1, 2, 5, 4), (2, 0, 3, 5)],
     PYRAMID: [(0, 1, 2, 3), (0, 1, 4), (1, 2, 4), (2, 3, 4), (3, 0, 4)],
 }
+
+
+class Chance:
+    """Numbers at random."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def between(self, low, high):
+        return float(self.rng.uniform(low, high))
+
+    def scaled(self, low, high):
+        return float(np.exp(self.rng.uniform(log(low), log(high))))
+
+    def one(self, *of):
+        return of[self.rng.integers(len(of))]
+
+
+def wall_spacing(reynolds, plus=1.0):
+    """Height of the first cell for a y+ over a length of 1 (turbulent plate)."""
+    return plus / (reynolds * sqrt(0.5 * 0.026 / reynolds ** (1 / 7)))
 
 
 def mesh(function):

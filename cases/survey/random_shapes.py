@@ -9,12 +9,13 @@ Each number of SEED is another hundred meshes; a mesh that Gmsh cannot make is s
 """
 
 import os
-from math import log, sqrt
+from math import sqrt
 
 import gmsh
 import numpy as np
 
 import survey
+from kit import Chance, wall_spacing
 from meshes import box_sides, camber4, discrete, in_box, in_far_field, layer, loft, mark, occ_section, placed, revolved, section, section_curves, sizes
 from survey import back, total
 
@@ -23,25 +24,11 @@ FOIL = {"wall": "body", "far": "farfield"}
 HALF = {**FOIL, "symmetry": "symmetry"}
 
 
-def wall_spacing(reynolds, plus=1.0):
-    """Height of the first cell for a y+ over a length of 1 (turbulent plate)."""
-    return plus / (reynolds * sqrt(0.5 * 0.026 / reynolds ** (1 / 7)))
-
-
-class Draw:
+class Draw(Chance):
     """What a mesh and its flow are drawn from."""
 
     def __init__(self, number):
-        self.rng = np.random.default_rng([SEED, number])
-
-    def between(self, low, high):
-        return float(self.rng.uniform(low, high))
-
-    def scaled(self, low, high):
-        return float(np.exp(self.rng.uniform(log(low), log(high))))
-
-    def one(self, *of):
-        return of[self.rng.integers(len(of))]
+        super().__init__([SEED, number])
 
     def foil(self, most=0.18):
         """A four-digit section: its sides, and how thick it is."""

@@ -145,7 +145,10 @@ impl Space {
         check_markers(grid, &config.boundaries, |name| ![Planar::FRONT, Planar::BACK].contains(&name))?;
         let condition = |name: &str| config.boundaries.get(name).cloned().unwrap_or(Boundary::Symmetry);
         let planar = grid.planar_axis().filter(|&axis| {
-            grid.interfaces.iter().all(|i| i.a.side.axis != axis)
+            // The sides of a sector bear on it.
+            let layers = grid.blocks.iter().all(|block| block.repeats_along(axis));
+            layers
+                && grid.interfaces.iter().all(|i| i.a.side.axis != axis)
                 && grid
                     .patches
                     .iter()

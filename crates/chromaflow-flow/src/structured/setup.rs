@@ -15,7 +15,7 @@ use crate::config::{Boundary, Equations, Nonlinear};
 use crate::equations::perfect_gas::{N, State};
 use crate::flux::RoeFix;
 use crate::gas::Gas;
-use crate::grid::{Block, Cells, Grid, Interface, Metrics, Patch, Side};
+use crate::grid::{Cells, Grid, Interface, Metrics, Patch, Side};
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
 use crate::march::{FlowError, Host, Times, check_turned, over_ranks as ranks};
@@ -219,7 +219,7 @@ pub(super) fn start(
     let grid = grid.thin_axis_last();
     let (part, metrics) = GridPart::new(&grid, given)?;
     let gas = config.gas.gas();
-    let plane = plane_of(&grid);
+    let plane = grid.plane();
     // Two-dimensional grids lift along y, unless y is what they lack.
     let planar_lift = plane.is_some_and(|(normal, _)| normal != 1);
     let lift_y = config.reference.lift_axis.map_or(planar_lift, |axis| axis == 1);
@@ -247,42 +247,6 @@ pub(super) fn start(
     };
     Ok(Start { grid, config, metrics, gas, free, scale, depth, part })
 }
-
-/// The coordinate axis that a two-dimensional grid lacks, and its depth.
-fn plane_of(grid: &Grid) -> Option<(usize, f64)> {
-    let axis = grid.planar_axis().filter(|&axis| grid.blocks.iter().all(|block| is_layer(block, axis)))?;
-    // Of the first cell.
-    let block = grid.blocks.first()?;
-    let first = Block::new([2; 3], |at| block.node(at));
-    let m = Metrics::of_grid(&Grid::one_block(first, [None; 6])).pop()?;
-    let n = m.face(axis, m.cells.inside([0; 3]));
-    let normal = (0..3).max_by(|&a, &b| n[a].abs().total_cmp(&n[b].abs()))?;
-    let mut other = [0; 3];
-    other[axis] = 1;
-    Some((normal, (block.node(other)[normal] - block.node([0; 3])[normal]).abs()))
-}
-
-/// Whether a block is one layer of cells along an axis, its points those of a plane twice: sectors of one cell are in space.
-fn is_layer(block: &Block, axis: usize) -> bool {
-    let [ni, nj, nk] = block.points;
-    let across = |[i, j, k]: [usize; 3]| {
-        let mut end = [i, j, k];
-        end[axis] = 1;
-        let (a, b) = (block.node([i, j, k]), block.node(end));
-        [b[0] - a[0], b[1] - a[1], b[2] - a[2]]
-    };
-    let first = across([0; 3]);
-    let least = SAME * SAME * first.iter().map(|x| x * x).sum::<f64>();
-    let same = |at: [usize; 3]| {
-        let here = across(at);
-        (0..3).map(|d| (here[d] - first[d]).powi(2)).sum::<f64>() <= least
-    };
-    let mut low = (0..ni * nj * nk).map(|n| [n % ni, n / ni % nj, n / (ni * nj)]).filter(|at| at[axis] == 0);
-    block.points[axis] == 2 && low.all(same)
-}
-
-/// Part of a layer's depth by which it may differ from place to place: what is left of the pressure on its sides.
-const SAME: f64 = 1e-4;
 
 fn block_of(grid: &Grid, number: usize, metrics: Metrics, free: State, unsteady: bool) -> BlockState {
     let cells: Cells = metrics.cells;
@@ -314,7 +278,7 @@ fn block_of(grid: &Grid, number: usize, metrics: Metrics, free: State, unsteady:
         cells,
         open: metrics.area.clone(),
         metrics,
-        active: [0, 1, 2].map(|d| neighbor(d) || !is_layer(&grid.blocks[number], d)),
+        active: [0, 1, 2].map(|d| neighbor(d) || !grid.blocks[number].repeats_along(d)),
         closed: [0, 1, 2].map(closes),
         last_good: w.clone(),
         levels: if unsteady { [w.clone(), w.clone()] } else { [Vec::new(), Vec::new()] },

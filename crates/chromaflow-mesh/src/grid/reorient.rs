@@ -1,6 +1,6 @@
 //! Renumbering the axes of a block.
 
-use super::{Block, Grid, IndexMap, Side, Window};
+use super::{Block, Grid, IndexMap, Metrics, Side, Window};
 
 impl Grid {
     /// Gives block `block` new axes: axis d becomes `axis[d]`, the other way round where `reverse[d]`. Patches and
@@ -56,6 +56,51 @@ impl Grid {
             0 => grid,
             turn => grid.reorient(block, [0, 1, 2].map(|d| (d + turn) % 3), [false; 3]),
         })
+    }
+}
+
+/// Part of a layer's depth by which it may differ from place to place: what is left of the pressure on its sides.
+const SAME: f64 = 1e-4;
+
+impl Block {
+    /// Whether it is one layer of cells along an axis, its points those of a plane twice: sectors of one cell are in space.
+    pub fn repeats_along(&self, axis: usize) -> bool {
+        let [ni, nj, nk] = self.points;
+        let across = |at: [usize; 3]| {
+            let mut end = at;
+            end[axis] = 1;
+            let (a, b) = (self.node(at), self.node(end));
+            [b[0] - a[0], b[1] - a[1], b[2] - a[2]]
+        };
+        if self.points[axis] != 2 {
+            return false;
+        }
+        let first = across([0; 3]);
+        let least = SAME * SAME * first.iter().map(|x| x * x).sum::<f64>();
+        let same = |at: [usize; 3]| {
+            let here = across(at);
+            (0..3).map(|d| (here[d] - first[d]).powi(2)).sum::<f64>() <= least
+        };
+        let all = (0..ni * nj * nk).map(|n| [n % ni, n / ni % nj, n / (ni * nj)]);
+        all.filter(|at| at[axis] == 0).all(same)
+    }
+}
+
+impl Grid {
+    /// The coordinate axis that a two-dimensional grid lacks, and its depth; all blocks are one layer of cells along the same of their axes
+    /// ([`Self::thin_axis_last`]).
+    pub fn plane(&self) -> Option<(usize, f64)> {
+        let axis =
+            self.planar_axis().filter(|&axis| self.blocks.iter().all(|block| block.repeats_along(axis)))?;
+        let block = self.blocks.first()?;
+        // Of the first cell.
+        let cell = Block::new([2; 3], |at| block.node(at));
+        let m = Metrics::of_grid(&Self::one_block(cell, [None; 6])).pop()?;
+        let n = m.face(axis, m.cells.inside([0; 3]));
+        let normal = (0..3).max_by(|&a, &b| n[a].abs().total_cmp(&n[b].abs()))?;
+        let mut other = [0; 3];
+        other[axis] = 1;
+        Some((normal, (block.node(other)[normal] - block.node([0; 3])[normal]).abs()))
     }
 }
 

@@ -256,7 +256,7 @@ impl<'de> Deserialize<'de> for BoundarySpec {
 pub type Extent = [[f64; 3]; 2];
 
 impl BoundarySpec {
-    /// The solver's condition. `extent` is the marker's; `planar` the axis along which nothing happens.
+    /// The solver's condition. `extent` is the marker's; `planar` the coordinate that a planar grid lacks.
     fn boundary(
         &self,
         fluid: &FluidSection,
@@ -362,7 +362,7 @@ impl IncompressibleCase {
         }
         let lift = match r.lift_axis {
             LiftAxis::Z => [0.0, 0.0, 1.0],
-            LiftAxis::Auto if planar.is_none() => [0.0, 0.0, 1.0],
+            LiftAxis::Auto if planar.is_none_or(|lacks| lacks == 1) => [0.0, 0.0, 1.0],
             _ => [0.0, 1.0, 0.0],
         };
         let scalar = |s: &ScalarSection| Scalar {

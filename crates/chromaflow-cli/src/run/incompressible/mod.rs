@@ -40,8 +40,10 @@ pub fn check(source: &Source, case: &IncompressibleCase) -> CliResult<()> {
 }
 
 fn prepare(source: &Source, case: &IncompressibleCase) -> CliResult<(Grid, Config)> {
-    let grid = case.grid.load(source)?;
-    let config = case.config(source, &grid::markers(&grid), grid.planar_axis())?;
+    // Blocks of planar grids may lie in any axes of their own.
+    let grid = case.grid.load(source)?.thin_axis_last();
+    let plane = grid.plane().map(|(lacks, _)| lacks);
+    let config = case.config(source, &grid::markers(&grid), plane)?;
     Ok((grid, config))
 }
 

@@ -29,7 +29,7 @@ fn read(text: &str) -> Result<Config, String> {
         let (source, case) = Case::of(Source::of_text(Path::new("a.toml"), text), &[], Backend::Cpu)?;
         let Case::Incompressible(case) = case else { panic!("a case of incompressible flow") };
         let grid = case.grid.load(&source)?;
-        case.config(&source, &grid::markers(&grid), grid.planar_axis())
+        case.config(&source, &grid::markers(&grid), grid.plane().map(|(lacks, _)| lacks))
     };
     read().map_err(|e: CliError| e.to_string())
 }

@@ -212,8 +212,7 @@ boundary_matrix(BoundaryMatrix) {
                 }
 #pragma unroll
                 for (int c = 0; c < 3; c++) along[c] = u[c] - through * face.n[c] / size, square += along[c] * along[c];
-                const auto law = EDDIES == 1 ? pointwise::WallLaw::SpalartAllmarasOfCells
-                                             : static_cast<pointwise::WallLaw>(1 + VARIANT);
+                const auto law = law_of_wall();
                 const double nu = fluid->viscosity;
                 const auto found = pointwise::law_resistance(law, sqrt(square) * distance[face.row] / nu);
                 if (square > 0) {

@@ -8,8 +8,7 @@ extern "C" __global__ void __launch_bounds__(128)
 find_laws(FindLaws) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
     if (i >= count) return;
-    const auto law = EDDIES == 1 ? pointwise::WallLaw::SpalartAllmarasOfCells
-                                 : static_cast<pointwise::WallLaw>(1 + VARIANT);
+    const auto law = law_of_wall();
     const double nu = fluid->viscosity;
     for (u32 k = ptr[i]; k < ptr[i + 1]; k++) {
         const Face face = load_face(index, metric, list[k]);

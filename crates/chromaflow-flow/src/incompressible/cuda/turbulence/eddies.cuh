@@ -32,6 +32,10 @@ __device__ __forceinline__ pointwise::KOmega<double> model_of(const Fluid* __res
     return {static_cast<pointwise::KOmegaVariant>(VARIANT), fluid->model.ambient_k, fluid->model.ambient_omega};
 }
 #endif
+// The model's law of the wall.
+__device__ __forceinline__ pointwise::WallLaw law_of_wall() {
+    return EDDIES == 1 ? pointwise::WallLaw::SpalartAllmarasOfCells : static_cast<pointwise::WallLaw>(1 + VARIANT);
+}
 // What an unknown of a cell is measured by.
 __device__ __forceinline__ double weight_of(const Fluid* __restrict__ fluid, int v, double value) {
     return EDDIES == 1 ? 1.0 : fabs(value) + (v == 0 ? fluid->model.inflow[0] : 0.0);
