@@ -175,7 +175,7 @@ fn manufactured_solutions_have_the_order_of_the_advection() {
     use TurbulenceModel::{KOmega, SaNeg, Sst, SstVorticity};
     for model in [SaNeg, Sst, SstVorticity, KOmega] {
         for (second_order, least) in [(false, 0.9), (true, 1.7)] {
-            let [coarse, fine] = [6, 12].map(|n| errors(model, second_order, n));
+            let [coarse, fine] = [12, 24].map(|n| errors(model, second_order, n));
             for (v, (coarse, fine)) in coarse.iter().zip(&fine).enumerate() {
                 let order = (coarse / fine).log2();
                 println!("{model:?} {v} second order {second_order}: {coarse:.3e} {fine:.3e} {order:.2}");

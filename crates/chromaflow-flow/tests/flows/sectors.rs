@@ -86,11 +86,11 @@ fn error_between_cylinders(n: usize, cells: Cells) -> f64 {
     (sum / mesh.nodes.len() as f64).sqrt()
 }
 
-/// The order is still rising: 1.72 between these meshes.
+/// The order is still rising: 1.81 between these meshes.
 #[test]
 fn flow_between_cylinders_is_that_of_couette_and_taylor() {
     let errors = [6, 12].map(|n| error_between_cylinders(n, Cells::Hexes));
     let order = (errors[0] / errors[1]).log2();
     println!("{errors:?}, order {order:.2}");
-    assert!(order > 1.7 && errors[1] < 1.2e-3, "{errors:?} {order}");
+    assert!(order > 1.75 && errors[1] < 1.5e-3, "{errors:?} {order}");
 }
