@@ -57,13 +57,14 @@ const INCOMPRESSIBLE: [Unused; 6] = [
 /// Section, key, whether a method of `[structured]` has no use for it, and what to do instead.
 type UnusedBy = (&'static str, &'static str, fn(StepName) -> bool, &'static str);
 
-const BY_METHOD: [UnusedBy; 9] = [
+const BY_METHOD: [UnusedBy; 10] = [
     ("structured", "diagonal_dissipation", |m| m != StepName::Diagonal, "it belongs to method diagonal"),
     ("structured", "sweeps", |m| m != StepName::Ssor, "it belongs to method ssor"),
     ("structured", "relaxation", |m| m != StepName::Ssor, "it belongs to method ssor"),
     ("structured", "courant", |m| m != StepName::LaxWendroff, "set `cfl_max` in [march]"),
     ("structured", "coarse_grids", |m| m != StepName::LaxWendroff, "it belongs to method lax_wendroff"),
     ("structured", "start_layer", |m| m == StepName::LaxWendroff, "leave it out"),
+    ("structured", "cutoff_mach", |m| m == StepName::LaxWendroff, "leave it out"),
     ("march", "cfl_start", |m| m == StepName::LaxWendroff, "set `courant` in [structured]"),
     ("march", "cfl_max", |m| m == StepName::LaxWendroff, "set `courant` in [structured]"),
     ("march", "cfl_growth", |m| m == StepName::LaxWendroff, "set `courant` in [structured]"),

@@ -44,6 +44,9 @@ pub struct StructuredSection {
     pub kappa: f64,
     /// roe: whether van Albada's limiter acts. By default it does, but in turbulent flow below Mach 1 that has `roe` by default.
     pub limited: bool,
+    /// Below this Mach number dissipation shrinks no further: slow flow is dissipated by the speed of what is carried, and pressures by more. By default five
+    /// times the free stream's by Newton-Krylov steps, at most 1; with 1, the default of plain steps, dissipation is by the speed of sound.
+    pub cutoff_mach: Option<f64>,
     /// Viscous terms.
     pub viscous: ViscousName,
     /// Second differences of the implicit operator over the spectral radius (over |A| with `matrix` and `roe` in block
@@ -150,6 +153,7 @@ impl Default for StructuredSection {
             convective: d.convective,
             kappa: 1.0 / 3.0,
             limited: true,
+            cutoff_mach: None,
             viscous: ViscousName::Full,
             implicit_dissipation: None,
             local_step: LocalStepName::Mean,
@@ -182,6 +186,7 @@ impl StructuredSection {
             fourth: self.fourth,
             acoustic: self.acoustic,
             convective: self.convective,
+            ..Dissipation::DEFAULT
         };
         StructuredConfig {
             gas: shared.gas,
@@ -192,6 +197,7 @@ impl StructuredSection {
                 SchemeName::Matrix => Scheme::Matrix(dissipation),
                 SchemeName::Roe => Scheme::Roe { kappa: self.kappa, limited: self.limited },
             },
+            cutoff_mach: self.cutoff_mach,
             viscous: match self.viscous {
                 ViscousName::Full => ViscousTerms::Full,
                 ViscousName::ThinLayer => ViscousTerms::ThinLayer,

@@ -1,9 +1,9 @@
 //! Fluxes of structured grids, from the two cells on each side of a face: central differences with second and fourth
 //! difference dissipation, and Roe's flux between limited extrapolations.
 
-use super::euler::{WaveFactors, absolute_factors, wave_matrix, wave_speeds};
+use super::euler::{WaveFactors, wave_matrix, wave_speeds};
 use super::positive::flux_kept_positive;
-use super::roe::{RoeFix, flux_roe};
+use super::roe::{RoeFix, flux_roe, low_mach_factor2, slow_factors, slow_waves};
 use crate::gas::Gas;
 use crate::real::Real;
 
@@ -18,11 +18,14 @@ pub struct Dissipation<T> {
     pub acoustic: T,
     /// Matrix dissipation: smallest |V| over the spectral radius.
     pub convective: T,
+    /// The Mach number below which dissipation shrinks no further, as [`RoeFix::cutoff_mach`]; 1 for the same at every speed.
+    pub cutoff_mach: T,
 }
 
 impl Dissipation<f64> {
-    /// 1/2 and 1/32 with floors of 0.25 and 0.1: robust, Euler flows.
-    pub const DEFAULT: Self = Self { second: 0.5, fourth: 1.0 / 32.0, acoustic: 0.25, convective: 0.1 };
+    /// 1/2 and 1/32 with floors of 0.25 and 0.1, the same at every speed: robust, Euler flows.
+    pub const DEFAULT: Self =
+        Self { second: 0.5, fourth: 1.0 / 32.0, acoustic: 0.25, convective: 0.1, cutoff_mach: 1.0 };
 
     /// The same in another scalar.
     #[inline(always)]
@@ -32,6 +35,7 @@ impl Dissipation<f64> {
             fourth: T::c(self.fourth),
             acoustic: T::c(self.acoustic),
             convective: T::c(self.convective),
+            cutoff_mach: T::c(self.cutoff_mach),
         }
     }
 }
@@ -112,9 +116,21 @@ fn central_mean<T: Real>(b: &CentralCell<T>, c: &CentralCell<T>, half: &[T; 3]) 
     (mean, [vb, vc])
 }
 
+/// f^2 of [`RoeFix`] at a face, by the Mach number of the two cells' mean squares.
+#[inline(always)]
+fn slow_factor2<T: Real>(b: &CentralCell<T>, c: &CentralCell<T>, cutoff_mach: T) -> T {
+    let (by_b, by_c) = (b.inverse * b.inverse, c.inverse * c.inverse);
+    let mut square = T::c(0.0);
+    for i in 1..4 {
+        square += b.q[i] * b.q[i] * by_b + c.q[i] * c.q[i] * by_c;
+    }
+    low_mach_factor2(square / (b.sound * b.sound + c.sound * c.sound), cutoff_mach)
+}
+
 /// Central flux with scalar dissipation: (F(wb) + F(wc)) . n / 2 - r (e2 (c - b) - e4 (d - 3c + 3b - a)), where
 /// r is the face's spectral radius |V| + c |n| and the differences are of (rho, rho u, rho H), so that a uniform
-/// total enthalpy stays uniform.
+/// total enthalpy stays uniform. In slow flow, f < 1 of [`RoeFix`], r is |V'| + c' of its P A, and the differences are multiplied by P^-1: those of
+/// pressure by 1/f^2, which is (1/f^2 - 1) dp/c^2 (1, u, H) more, so that velocities dissipate by the speed of the flow and pressures of neighbors stay coupled.
 ///
 /// The face lies between the cells b and c; a is before b, d after c; `n` points from b to c. Where states differ so much that density or pressure could
 /// become negative the local Lax-Friedrichs flux takes its place in part.
@@ -156,12 +172,21 @@ pub fn scalar_dissipation_of<T: Real>(
     let half = [T::c(0.5) * n[0], T::c(0.5) * n[1], T::c(0.5) * n[2]];
     let (mean, speeds) = central_mean(b, c, &half);
     let area = (half[0] * half[0] + half[1] * half[1] + half[2] * half[2]).sqrt();
-    let radius = speeds[0].abs() + speeds[1].abs() + (b.sound + c.sound) * area;
+    let (normal, sound) = (speeds[0].abs() + speeds[1].abs(), (b.sound + c.sound) * area);
+    let f2 = slow_factor2(b, c, dissipation.cutoff_mach);
+    // V' + c' less V + c: nothing but in slow flow.
+    let difference = T::c(0.5) * (normal - f2 * normal);
+    let slower = (difference * difference + f2 * (sound * sound)).sqrt() - difference - sound;
+    let radius = normal + sound + T::select(f2.lt(T::c(1.0)), slower, T::c(0.0));
     let [near, far] = weights(&[a.pressure, b.pressure, c.pressure, d.pressure], dissipation);
     let (near, far) = (radius * near, radius * far);
+    let d_pressure = near * (c.pressure - b.pressure) - far * (d.pressure - a.pressure);
+    // P^-1, at the mean of (1, u, H).
+    let more = (T::c(1.0) - f2) / (f2 * (b.sound * b.sound + c.sound * c.sound)) * d_pressure;
     let mut flux = [T::c(0.0); 5];
     for i in 0..5 {
-        flux[i] = mean[i] - near * (c.q[i] - b.q[i]) + far * (d.q[i] - a.q[i]);
+        let along = b.q[i] * b.inverse + c.q[i] * c.inverse;
+        flux[i] = mean[i] - near * (c.q[i] - b.q[i]) + far * (d.q[i] - a.q[i]) - more * along;
     }
     flux_kept_positive(b, c, &half, &speeds, &mean, &flux)
 }
@@ -213,9 +238,9 @@ pub fn matrix_dissipation_of<T: Real>(
     let [u, v, s] = velocity;
     let normal_velocity = speeds[0] + speeds[1];
     let sound2 = gas.gamma * (b.pressure + c.pressure) / (b.q[0] + c.q[0]);
-    let f = floored_factors(normal_velocity, sound2, n, dissipation);
-    let g1 = gas.gamma - T::c(1.0);
     let kinetic = T::c(0.5) * (u * u + v * v + s * s);
+    let f = floored_factors(normal_velocity, sound2, kinetic, n, dissipation);
+    let g1 = gas.gamma - T::c(1.0);
     let d_pressure = g1 * (x[4] + kinetic * x[0] - u * x[1] - v * x[2] - s * x[3]);
     let d_mass = n[0] * x[1] + n[1] * x[2] + n[2] * x[3] - normal_velocity * x[0];
     let first = f.first_by_pressure * d_pressure + f.first_by_mass * d_mass;
@@ -248,23 +273,28 @@ pub fn dissipation_matrix<T: Real>(
     let [u, v, s] = velocity;
     let normal_velocity = u * n[0] + v * n[1] + s * n[2];
     let sound2 = gas.gamma * (wb[4] + wc[4]) / (wb[0] + wc[0]);
-    let factors = floored_factors(normal_velocity, sound2, n, dissipation);
-    let enthalpy = T::c(0.5) * (u * u + v * v + s * s) + sound2 / (gas.gamma - T::c(1.0));
+    let kinetic = T::c(0.5) * (u * u + v * v + s * s);
+    let factors = floored_factors(normal_velocity, sound2, kinetic, n, dissipation);
+    let enthalpy = kinetic + sound2 / (gas.gamma - T::c(1.0));
     wave_matrix(gas, &velocity, enthalpy, n, normal_velocity, factors)
 }
 
-/// Factors of |A| with eigenvalues of at least the given parts of the spectral radius, V through the area n.
+/// Factors of |A| with eigenvalues of at least the given parts of the spectral radius, V through the area n; in slow flow of P^-1 |P A|, as
+/// [`RoeFix`] has it.
 #[inline(always)]
 fn floored_factors<T: Real>(
     normal_velocity: T,
     sound2: T,
+    kinetic: T,
     n: &[T; 3],
     dissipation: Dissipation<T>,
 ) -> WaveFactors<T> {
-    let mut x = wave_speeds(normal_velocity, sound2, n);
-    x.slow = x.slow.max(dissipation.acoustic * x.fast);
-    x.middle = x.middle.max(dissipation.convective * x.fast);
-    absolute_factors(&x)
+    let x = wave_speeds(normal_velocity, sound2, n);
+    let f2 = low_mach_factor2(T::c(2.0) * kinetic / sound2, dissipation.cutoff_mach);
+    let waves = slow_waves(&x, f2);
+    let fast = waves.middle + waves.sound;
+    let slow = (waves.middle - waves.sound).abs().max(dissipation.acoustic * fast);
+    slow_factors(&x, f2, &waves, slow, x.middle.max(dissipation.convective * fast))
 }
 
 /// Values at the lower and the upper face of a cell, extrapolated from its own, `here`, with those before and after it:

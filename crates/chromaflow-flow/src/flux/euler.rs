@@ -135,21 +135,6 @@ pub(super) fn wave_speeds<T: Real>(normal_velocity: T, sound2: T, n: &[T; 3]) ->
     WaveSpeeds { normal_velocity, sound2, area2, by_sound, slow, middle, fast: middle + sound }
 }
 
-/// Factors of |A| with eigenvalues that were kept from vanishing, but for the fastest.
-#[inline(always)]
-pub(super) fn absolute_factors<T: Real>(x: &WaveSpeeds<T>) -> WaveFactors<T> {
-    let mean = (T::c(0.5) * (x.fast + x.slow) - x.middle) * x.by_sound * x.by_sound;
-    let half = T::c(0.5) * x.by_sound * (x.fast - x.slow);
-    let half = T::select(x.normal_velocity.lt(T::c(0.0)), -half, half);
-    WaveFactors {
-        diagonal: x.middle,
-        first_by_pressure: mean * x.area2,
-        first_by_mass: half,
-        second_by_pressure: half,
-        second_by_mass: mean * x.sound2,
-    }
-}
-
 /// Largest absolute eigenvalue of A, |V| + c |n|: what local time steps are made of.
 #[inline(always)]
 pub fn spectral_radius<T: Real>(gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> T {

@@ -1,6 +1,6 @@
 //! Roe's approximate Riemann solver.
 
-use super::euler::{WaveFactors, flux_jacobian, wave_matrix, wave_speeds};
+use super::euler::{WaveFactors, WaveSpeeds, flux_jacobian, wave_matrix, wave_speeds};
 use crate::config::FlowConfig;
 use crate::gas::Gas;
 use crate::real::Real;
@@ -127,10 +127,59 @@ pub fn low_mach_factor2<T: Real>(mach2: T, cutoff_mach: T) -> T {
     mach2.max(cutoff_mach * cutoff_mach).min(T::c(1.0))
 }
 
-/// Factors of P^-1 |P A|, P and the roundings as [`RoeFix`] has them, V through the area n.
+/// The waves of P A, P as [`RoeFix`] has it, through an area.
 ///
 /// In changes of pressure over rho c and of normal velocity, A is V I + c (0 1; 1 0) and P is diag(f^2, 1), so that P A has the
 /// eigenvalues V' +- c' with V' = V (1 + f^2)/2 and c'^2 = V^2 (1 - f^2)^2 / 4 + f^2 c^2, and |P A| = alpha I + beta P A.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SlowWaves<T> {
+    /// |V'|.
+    pub(super) middle: T,
+    /// c'.
+    pub(super) sound: T,
+    /// 1/c'.
+    pub(super) by_sound: T,
+}
+
+/// Waves with the factor f^2.
+#[inline(always)]
+pub(super) fn slow_waves<T: Real>(x: &WaveSpeeds<T>, f2: T) -> SlowWaves<T> {
+    let half = T::c(0.5);
+    let middle = half * (x.middle + f2 * x.middle);
+    let difference = x.middle - f2 * x.middle;
+    let sound = x.fast - x.middle;
+    let sound2 = T::c(0.25) * difference * difference + f2 * (sound * sound);
+    let by_sound = sound2.rsqrt();
+    SlowWaves { middle, sound: sound2 * by_sound, by_sound }
+}
+
+/// Factors of P^-1 |P A| with |V' - c'| and |V| as they were kept from vanishing, `slow` and `middle`.
+#[inline(always)]
+pub(super) fn slow_factors<T: Real>(
+    x: &WaveSpeeds<T>,
+    f2: T,
+    waves: &SlowWaves<T>,
+    slow: T,
+    middle: T,
+) -> WaveFactors<T> {
+    let half = T::c(0.5);
+    let by_sound2 = x.by_sound * x.by_sound;
+    let fast = waves.middle + waves.sound;
+    let beta = half * (fast - slow) * waves.by_sound;
+    let alpha = half * (fast + slow) - beta * waves.middle;
+    let rest = beta * x.middle - middle;
+    let by_f = f2.rsqrt();
+    let signed = T::select(x.normal_velocity.lt(T::c(0.0)), -beta, beta);
+    WaveFactors {
+        diagonal: middle,
+        first_by_pressure: (alpha * by_f * by_f + rest) * by_sound2 * x.area2,
+        first_by_mass: signed,
+        second_by_pressure: signed,
+        second_by_mass: (alpha + rest) * by_sound2 * x.sound2,
+    }
+}
+
+/// Factors of P^-1 |P A|, P and the roundings as [`RoeFix`] has them, V through the area n.
 #[inline(always)]
 fn fixed_factors<T: Real>(
     velocity: &[T; 3],
@@ -143,31 +192,21 @@ fn fixed_factors<T: Real>(
     let [u, v, s] = *velocity;
     let by_sound2 = x.by_sound * x.by_sound;
     let f2 = low_mach_factor2((u * u + v * v + s * s) * (by_sound2 * x.area2), fix.cutoff_mach);
-    let half = T::c(0.5);
-    let mean_velocity = half * (x.middle + f2 * x.middle);
-    let difference = x.middle - f2 * x.middle;
-    let sound = x.fast - x.middle;
-    let wave2 = T::c(0.25) * difference * difference + f2 * (sound * sound);
-    let by_wave = wave2.rsqrt();
-    let wave = wave2 * by_wave;
-    let fast = mean_velocity + wave;
+    let waves = slow_waves(&x, f2);
+    let fast = waves.middle + waves.sound;
     let acoustic = fix.acoustic.max(T::c(1e-30)) * fast;
     let convective = fix.convective.max(T::c(1e-30)) * fast;
-    let by_both = half / (acoustic * convective);
-    let slow = rounded((mean_velocity - wave).abs(), acoustic, convective * by_both);
+    let by_both = T::c(0.5) / (acoustic * convective);
+    let slow = rounded((waves.middle - waves.sound).abs(), acoustic, convective * by_both);
     let middle = rounded(x.middle, convective, acoustic * by_both);
-    let beta = half * (fast - slow) * by_wave;
-    let alpha = half * (fast + slow) - beta * mean_velocity;
-    let rest = beta * x.middle - middle;
-    let by_f = f2.rsqrt();
-    let signed = T::select(normal_velocity.lt(T::c(0.0)), -beta, beta);
+    let factors = slow_factors(&x, f2, &waves, slow, middle);
     let whole = fix.dissipation;
     WaveFactors {
-        diagonal: whole * middle,
-        first_by_pressure: whole * ((alpha * by_f * by_f + rest) * by_sound2 * x.area2),
-        first_by_mass: whole * signed,
-        second_by_pressure: whole * signed,
-        second_by_mass: whole * ((alpha + rest) * by_sound2 * x.sound2),
+        diagonal: whole * factors.diagonal,
+        first_by_pressure: whole * factors.first_by_pressure,
+        first_by_mass: whole * factors.first_by_mass,
+        second_by_pressure: whole * factors.second_by_pressure,
+        second_by_mass: whole * factors.second_by_mass,
     }
 }
 

@@ -168,6 +168,7 @@ impl<'a, V: Lanes> Face<'a, V> {
             Scheme::Scalar(d) | Scheme::Matrix(d) => d,
             Scheme::Roe { .. } => Dissipation::DEFAULT,
         };
+        let dissipation = Dissipation { cutoff_mach: physics.fix.cutoff_mach, ..dissipation };
         // No closure: it would not be compiled for the instructions at hand.
         let mut transport = None;
         if let Some(of_numbers) = &physics.transport {

@@ -79,7 +79,7 @@ impl StructuredSolver {
             transport: (config.equations == Equations::Laminar)
                 .then(|| config.gas.transport(&config.freestream)),
             terms: config.viscous,
-            fix: RoeFix::DEFAULT,
+            fix: RoeFix { cutoff_mach: config.cutoff_mach(), ..RoeFix::DEFAULT },
             turbulence,
         };
         let unsteady = config.unsteady().is_some();

@@ -42,7 +42,7 @@ pub(super) fn constants(scheme: Scheme, viscous: Option<ViscousTerms>) -> [u32; 
 }
 
 /// How many numbers a set-up has.
-const NUMBERS: usize = 18;
+const NUMBERS: usize = 19;
 
 /// Numbers of the set-up (`Setup` in structured.cuh).
 pub(super) fn setup_record(solver: &StructuredSystem) -> [f64; NUMBERS] {
@@ -61,13 +61,15 @@ pub(super) fn setup_record(solver: &StructuredSystem) -> [f64; NUMBERS] {
     (out[13], out[14]) = (solver.config.implicit_dissipation(), most);
     out[15] = physics.turbulence.map_or(0.0, |model| model.prandtl);
     (out[16], out[17]) = (rise, velocity);
+    out[18] = physics.fix.cutoff_mach;
     out
 }
 
 /// Those of the gas alone.
 pub(in crate::structured) fn gas_record(gas: Gas<f64>, transport: Option<Transport<f64>>) -> [f64; NUMBERS] {
     let mut out = [0.0; NUMBERS];
-    out[0] = gas.gamma;
+    // The same dissipation at every speed.
+    (out[0], out[18]) = (gas.gamma, 1.0);
     if let Some(t) = transport {
         let law = if t.law == ViscosityLaw::Sutherland { 1.0 } else { 0.0 };
         out[9..13].copy_from_slice(&[t.scale, t.prandtl, law, t.sutherland]);

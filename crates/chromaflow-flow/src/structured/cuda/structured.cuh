@@ -13,13 +13,14 @@ struct Setup {
     double implicit_dissipation, max_change;
     double turbulent_prandtl;   // 0 where there is no turbulence model
     double max_rise, max_velocity_change;
+    double cutoff_mach;
     __device__ pointwise::Gas<double> gas() const { return {gamma}; }
-    __device__ pointwise::Dissipation<double> dissipation() const { return {second, fourth, acoustic, convective}; }
+    __device__ pointwise::Dissipation<double> dissipation() const { return {second, fourth, acoustic, convective, cutoff_mach}; }
     // Between cells with these sums of jumps of pressure.
     __device__ pointwise::RoeFix<double> fix(double before, double after) const {
-        return {fix_acoustic, pointwise::convective_at_shocks(fix_convective, before, after), 1.0, 1.0};
+        return {fix_acoustic, pointwise::convective_at_shocks(fix_convective, before, after), cutoff_mach, 1.0};
     }
-    __device__ pointwise::RoeFix<double> fix() const { return {fix_acoustic, fix_convective, 1.0, 1.0}; }
+    __device__ pointwise::RoeFix<double> fix() const { return {fix_acoustic, fix_convective, cutoff_mach, 1.0}; }
     __device__ pointwise::Transport<double> transport() const {
         return {viscosity, prandtl, law != 0 ? pointwise::ViscosityLaw::Sutherland : pointwise::ViscosityLaw::Constant,
                 sutherland};
