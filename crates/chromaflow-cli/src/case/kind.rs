@@ -1,5 +1,6 @@
 //! Which solver a case is for, and the keys that this solver has no use for.
 
+use super::turbulence::TurbulenceSection;
 use super::{CaseFile, Source, StepName};
 use crate::context::Backend;
 use crate::error::{CliError, CliResult};
@@ -162,7 +163,8 @@ impl Case {
                 case.choose(&table);
                 if let (Some(section), Some(given)) =
                     (&case.turbulence, table.get("turbulence").and_then(toml::Value::as_table))
-                    && let Some((key, remedy)) = section.idle_key(given)
+                    && let Some((key, remedy)) =
+                        section.idle_key(given).or_else(|| TurbulenceSection::idle_on_grids(given))
                 {
                     return Err(refused(&source, sets, ["turbulence", &key], "this case", remedy));
                 }
@@ -182,7 +184,11 @@ impl Case {
                 let method = case.structured.method;
                 let given =
                     |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
-                let turbulence = case.idle_key_of_turbulence(&table).map(|found| ("turbulence", found));
+                let turbulence = case.idle_key_of_turbulence(&table);
+                let on_grids = || {
+                    TurbulenceSection::idle_on_grids(table.get("turbulence").and_then(toml::Value::as_table)?)
+                };
+                let turbulence = turbulence.or_else(on_grids).map(|found| ("turbulence", found));
                 let newton = || case.idle_key_of_newton(&table).map(|found| ("march", found));
                 if let Some((section, (key, remedy))) = turbulence.or_else(newton) {
                     return Err(refused(&source, sets, [section, &key], "this case", remedy));

@@ -81,6 +81,16 @@ choice! {
 }
 
 choice! {
+    /// Matrices that implicit steps on meshes go by.
+    CouplingName => flow::Coupling {
+        /// One for the flow and one for the model, each with a linear solver of its own.
+        Loose => flow::Coupling::Loose,
+        /// One for both, of blocks of 6 x 6 (`sa` and its kin) or 7 x 7: what each takes of the other is in it, too.
+        Tight => flow::Coupling::Tight,
+    }
+}
+
+choice! {
     /// Corrections for rotation and curvature.
     RotationName => flow::Rotation {
         /// None.
@@ -136,6 +146,9 @@ pub struct TurbulenceSection {
     pub rotation_correction: RotationName,
     /// What stands at walls without slip for the layer next to them.
     pub walls: WallsName,
+    /// Which matrices implicit steps on meshes go by. On structured grids there is no choice: compressible flow has one for the flow and one for the model,
+    /// incompressible flow one for both.
+    pub coupling: CouplingName,
     /// Boxes in which the flow is kept laminar, for transition where they end: nothing is produced there, for example
     /// `[{ from = [-1, -1, 0], to = [0.1, 1, 0] }]`; mesh units, sides included, and on planar meshes z does not count.
     pub laminar: Vec<Region>,
@@ -158,6 +171,7 @@ impl Default for TurbulenceSection {
             qcr: QuadraticName::default(),
             rotation_correction: RotationName::default(),
             walls: WallsName::default(),
+            coupling: CouplingName::default(),
             laminar: Vec::new(),
         }
     }
@@ -202,6 +216,7 @@ impl TurbulenceSection {
             quadratic: t.qcr.config(),
             rotation: t.rotation_correction.config(),
             walls: t.walls.config(),
+            coupling: t.coupling.config(),
             laminar: t.laminar.iter().map(|&Region { from, to }| flow::Region { from, to }).collect(),
         };
         if let Some((key, problem)) = config.option_problem(in_time) {
@@ -211,6 +226,12 @@ impl TurbulenceSection {
             Some(problem) => Err(source.error(&["turbulence", "hybrid"], problem)),
             None => Ok(config),
         }
+    }
+
+    /// The key of those that are given which no structured grid would read, and what to do about it.
+    pub fn idle_on_grids(given: &toml::Table) -> Option<(String, &'static str)> {
+        let remedy = "incompressible flow has one matrix for all unknowns always, and compressible flow on structured grids never: leave it out";
+        given.contains_key("coupling").then(|| ("coupling".to_owned(), remedy))
     }
 
     /// The key of those that are given which the model would not read, and what to do about it.

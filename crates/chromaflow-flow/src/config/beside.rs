@@ -64,6 +64,8 @@ pub struct TurbulenceConfig {
     pub rotation: Rotation,
     /// What stands at walls without slip for the layer next to them.
     pub walls: WallTreatment,
+    /// Which matrices implicit steps on meshes go by.
+    pub coupling: Coupling,
     /// Where the flow is kept laminar: nothing is produced there.
     pub laminar: Vec<Region>,
 }
@@ -166,9 +168,20 @@ impl Default for TurbulenceConfig {
             quadratic: Quadratic::None,
             rotation: Rotation::None,
             walls: WallTreatment::Resolved,
+            coupling: Coupling::Loose,
             laminar: Vec::new(),
         }
     }
+}
+
+/// Which matrices implicit steps of a flow with turbulence go by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Coupling {
+    /// One for the flow and one for the model, each with a linear solver of its own.
+    #[default]
+    Loose,
+    /// One for both, whose blocks also have what the flow takes of the model and the model of the flow: see [`crate::coupled::tight`].
+    Tight,
 }
 
 /// Quadratic constitutive relations, see [`flux_quadratic`](crate::viscous::flux_quadratic).

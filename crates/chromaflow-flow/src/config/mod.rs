@@ -11,8 +11,8 @@ mod time;
 
 pub use crate::bc::Boundary;
 pub use beside::{
-    GridLength, Hybrid, Quadratic, Region, Rotation, ScalarConfig, TurbulenceConfig, TurbulenceModel,
-    WallTreatment,
+    Coupling, GridLength, Hybrid, Quadratic, Region, Rotation, ScalarConfig, TurbulenceConfig,
+    TurbulenceModel, WallTreatment,
 };
 pub use implicit::{Cfl, Implicit, JacobianScheme, NewtonKrylov, Nonlinear};
 pub use space::{FluxScheme, GradientWeights, Limiter, Quadrature, Space};

@@ -1,7 +1,7 @@
 //! Systems of equations that march with a flow on its mesh: passive scalars, turbulence models. Each has unknowns, a matrix
 //! and a linear solver of its own, with blocks of its own size.
 //!
-//! The coupling is loose. Within an iteration everything is taken at one state:
+//! The coupling is loose, unless it is asked for a [tight] one, in one matrix. Within an iteration everything is taken at one state:
 //! ```text
 //! prepare     what the flow needs of the others, such as an eddy viscosity    Coupled::prepare
 //! residuals   the flow's, then the others', with the flow's mass fluxes       Coupled::residual
@@ -18,6 +18,7 @@ mod direction;
 mod matrix;
 mod newton;
 mod system;
+pub mod tight;
 mod transport;
 
 #[cfg(feature = "cuda")]
@@ -31,6 +32,10 @@ pub use direction::Direction;
 pub use matrix::Carried;
 pub(crate) use newton::{Units, local_weights, unit_over};
 pub use system::{CoupledState, CoupledSystem};
+pub(crate) use tight::Tight;
+#[cfg(feature = "cuda")]
+pub use tight::cuda::NODE_SLOPES;
+pub use tight::{NodeSlopes, joint_by_state, joint_by_velocity, joint_carried, joint_mass_by_own};
 pub use transport::{
     flux_carried, flux_diffused, flux_entering, gradient_of_positive, rate_of_carried, rate_slope_of_carried,
     skew_of_positive,
@@ -235,6 +240,19 @@ pub trait Coupled: Send + Sync {
 
     /// Writes the matrix of a step, diagonal blocks with V/dt. Rows of given values are replaced afterwards.
     fn assemble(&self, flow: &FlowView<'_>, state: &CoupledState, at: &Moment, jacobian: &mut Jacobian);
+
+    /// Writes how what is taken of each node changes, `[rows, nb]`, for a matrix [with the flow](tight); asked for of systems that drive it, as of the last residual.
+    fn slopes(&self, _flow: &FlowView<'_>, _state: &CoupledState, _out: &mut [NodeSlopes]) {}
+
+    /// The gradient of an unknown along the normal of an edge's face, times its area, from the first node to the second, as of the last residual.
+    fn through(&self, _edge: usize, _unknown: usize) -> f64 {
+        0.0
+    }
+
+    /// Whether its unknowns are per volume, and carried by that; else by mass.
+    fn carries_volume(&self) -> bool {
+        false
+    }
 
     /// Writes that V/dt of each row; asked for of systems that drive the flow.
     fn pseudo_time(&self, _flow: &FlowView<'_>, _state: &CoupledState, _at: &Moment, _out: &mut [f64]) {}

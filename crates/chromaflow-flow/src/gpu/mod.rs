@@ -93,6 +93,7 @@ pub fn kernel_sources() -> Vec<KernelSource> {
     all.extend(crate::residual::cuda::kernel_sources());
     all.extend(crate::jacobian::cuda::kernel_sources());
     all.extend(crate::coupled::kernel_sources());
+    all.extend(crate::coupled::tight::cuda::kernel_sources());
     all.extend(crate::scalar::cuda::kernel_sources());
     all.extend(crate::turbulence::k_omega::cuda::kernel_sources());
     all.extend(crate::turbulence::spalart_allmaras::cuda::kernel_sources());

@@ -11,7 +11,7 @@ use super::wire::{pack, unpack};
 use super::{Division, by_host};
 use crate::bc::Motion;
 use crate::config::{
-    Boundary, Equations, Limiter, NewtonKrylov, Nonlinear, Quadrature, ScalarConfig, Steady, Time,
+    Boundary, Coupling, Equations, Limiter, NewtonKrylov, Nonlinear, Quadrature, ScalarConfig, Steady, Time,
     TurbulenceConfig, TurbulenceModel, Unsteady,
 };
 use crate::march::FlowError;
@@ -393,15 +393,21 @@ fn newton_steps_are_those_of_one_rank() {
 /// Viscous flow past a cylinder on a planar mesh, curved layers mapped; a scalar beside it; turbulence.
 #[test]
 fn viscous_flow_and_what_marches_beside_it_are_those_of_one_rank() {
-    for model in [None, Some(TurbulenceModel::SaNeg), Some(TurbulenceModel::Sst)] {
+    let of = |model, coupling| Some((model, coupling));
+    for model in [
+        None,
+        of(TurbulenceModel::SaNeg, Coupling::Loose),
+        of(TurbulenceModel::SaNeg, Coupling::Tight),
+        of(TurbulenceModel::Sst, Coupling::Loose),
+    ] {
         let turbulent = model.is_some();
         let mesh = cylinder(!turbulent);
         let mut config = config(&[("cylinder", Boundary::NoSlipAdiabatic), ("farfield", Boundary::Farfield)]);
         config.freestream.mach = 0.2;
         config.freestream.reynolds = if turbulent { 1e5 } else { 100.0 };
         config.equations = Equations::Laminar;
-        if let Some(model) = model {
-            config.turbulence = Some(TurbulenceConfig { model, ..TurbulenceConfig::default() });
+        if let Some((model, coupling)) = model {
+            config.turbulence = Some(TurbulenceConfig { model, coupling, ..TurbulenceConfig::default() });
         } else {
             config.scalar = Some(ScalarConfig::default());
         }

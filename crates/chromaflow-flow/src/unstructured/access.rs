@@ -3,7 +3,7 @@
 use super::flow::AT_HAND;
 use super::{FlowSolver, FlowSystem};
 use crate::bc::ConditionKind;
-use crate::coupled::CoupledSystem;
+use crate::coupled::{CoupledSystem, Tight};
 use crate::dual::Patch;
 use crate::equations::perfect_gas::{N, State};
 use crate::gas::{entropy, mach, temperature};
@@ -131,6 +131,9 @@ impl FlowSolver {
         host.jacobian = no_matrix();
         (host.gradients, host.fluxes) = (Buffer::default(), Buffer::default());
         host.coupled.iter_mut().for_each(CoupledSystem::release);
+        if let Some(tight) = &mut host.tight {
+            tight.release();
+        }
     }
 
     /// Bytes that [`FlowSolver::release`] would give back.
@@ -241,8 +244,9 @@ impl FlowSystem {
         let coupled = self.coupled.iter().map(CoupledSystem::bytes);
         let [matrices, states, work] =
             coupled.fold([0; 3], |all, one| std::array::from_fn(|k| all[k] + one[k]));
+        let [joint, joint_work] = self.tight.as_ref().map_or([0; 2], Tight::bytes);
         Memory {
-            jacobian: self.jacobian.bytes() + linear.bytes() + matrices,
+            jacobian: self.jacobian.bytes() + linear.bytes() + matrices + joint,
             mesh: self.dual.bytes() - self.dual.pattern.bytes()
                 + size_of_val(&*self.moments)
                 + self.mapping.bytes()
@@ -262,7 +266,8 @@ impl FlowSystem {
                 + size_of_val(&*self.residual)
                 + size_of_val(&*self.update)
                 + linear.work_bytes()
-                + work,
+                + work
+                + joint_work,
             device: 0,
         }
     }

@@ -69,7 +69,7 @@ impl FlowSystem {
         let (systems, view) = (self.registered(mesh, walls)?, self.view(&[], &[]));
         let start = |system| CoupledSystem::new(system, &view, &self.plan.batches);
         self.coupled = systems.into_iter().map(start).collect::<Result<_, _>>()?;
-        Ok(())
+        self.start_tight()
     }
 
     /// The flow as other systems see it.
@@ -104,7 +104,7 @@ impl FlowSystem {
     }
 
     /// Calls `f` with the flow of the last residual and the systems beside it.
-    fn with_coupled<T>(
+    pub(super) fn with_coupled<T>(
         &mut self,
         at: &Moment,
         f: impl FnOnce(&FlowView<'_>, &mut [CoupledSystem]) -> T,
@@ -156,11 +156,12 @@ impl FlowSystem {
     /// The steps of the systems beside the flow, from the state that its own step starts from.
     pub(super) fn advance_coupled(&mut self, at: &Moment, times: &mut Times) -> Result<Advanced, FlowError> {
         let newton = matches!(self.config.implicit.nonlinear, Nonlinear::NewtonKrylov(_)) && at.together;
+        let together = newton || self.is_tight(at);
         self.with_coupled(at, |view, coupled| {
             let mut all = Advanced::default();
             for system in coupled {
-                // A Newton-Krylov step of the flow has found the update of what it depends on, too.
-                let driven = newton && system.drives_flow();
+                // A Newton-Krylov step of the flow, or one by one matrix, has found the update of what it depends on, too.
+                let driven = together && system.drives_flow();
                 let step = times.timed(Part::Beside, || {
                     if driven { Ok(system.take_update()) } else { system.advance(view, at) }
                 });

@@ -3,7 +3,7 @@
 use super::unsteady::TimeLevels;
 use crate::bc::{Condition, WallNode, strong_wall_conserved};
 use crate::config::{Equations, FlowConfig, FluxScheme, Nonlinear, Time};
-use crate::coupled::CoupledSystem;
+use crate::coupled::{CoupledSystem, Tight};
 use crate::dual::Dual;
 use crate::equations::perfect_gas::{N, State};
 use crate::flux::RoeFix;
@@ -98,6 +98,8 @@ pub struct FlowSystem {
     pub(super) source: Option<Source>,
     /// Systems beside the flow.
     pub(crate) coupled: Vec<CoupledSystem>,
+    /// One matrix of the flow and of that which it depends on, where they are tightly coupled.
+    pub(super) tight: Option<Tight>,
     /// Of the present iteration.
     pub(super) times: Times,
     /// Of the set-up.
@@ -303,12 +305,18 @@ impl FlowSystem {
     /// Finds the update; what is left of the linear system's residual, where that is known, or the row of a diagonal block that
     /// cannot be inverted.
     fn solve_linear(&mut self, at: &Moment, times: &mut Times) -> Result<Option<f64>, usize> {
-        times.timed(Part::Assembly, || self.assemble(at));
+        times.timed(Part::Assembly, || {
+            self.assemble(at);
+            if self.is_tight(at) {
+                self.assemble_tight(at).expect("the matrix was made once");
+            }
+        });
         times.timed(Part::Conversion, || {
             self.linear.as_ref().expect(AT_HAND).convert(&mut self.jacobian);
         });
         times.timed(Part::LinearSolver, || match self.config.implicit.nonlinear {
             Nonlinear::NewtonKrylov(options) if at.together => self.solve_newton(at, &options).map(Some),
+            _ if self.is_tight(at) => self.solve_tight(at),
             _ => {
                 let linear = self.linear.as_mut().expect(AT_HAND);
                 let b = self.residual.as_flattened();

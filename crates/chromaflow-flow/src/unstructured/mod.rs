@@ -9,6 +9,7 @@
 //! | `space.rs`, `unsteady.rs` | residual and Jacobian; the derivative in time |
 //! | `newton.rs` | the linear system of a Newton-Krylov step |
 //! | `coupled.rs` | the systems beside it: which there are, and what they see of it |
+//! | `tight.rs` | one matrix of the flow and one of them |
 //! | `laws.rs` | nodes on walls with a law of the wall |
 //! | `access.rs`, `shear.rs` | fields, memory; friction, heat, y+ and vorticity |
 //! | `restart.rs` | restarts |
@@ -33,6 +34,7 @@ mod start;
 mod symmetry_tests;
 #[cfg(test)]
 mod tests;
+mod tight;
 mod unsteady;
 
 pub use crate::march::{RankReport, Spread};

@@ -169,6 +169,13 @@ impl NewtonStep for FlowStep<'_> {
 
     fn precondition(&mut self, r: &[f64], z: &mut [f64]) {
         let n = 5 * self.q.len();
+        if let (Some(tight), Some(beside)) = (&mut self.system.tight, self.beside.first()) {
+            let weights = &self.weights;
+            let ((r, beside_r), (z, beside_z)) = (r.split_at(n), z.split_at_mut(n));
+            let of_flow = |i: usize| weights.get(i).copied().unwrap_or(1.0);
+            let system = &self.system.coupled[beside.number];
+            return tight.precondition(system, of_flow, (r, beside_r), (z, beside_z));
+        }
         if self.weights.is_empty() {
             self.linear.precondition(self.jacobian, &r[..n], &mut z[..n]);
         } else {
@@ -200,10 +207,12 @@ impl FlowSystem {
         options: &NewtonKrylov,
         by_change: bool,
     ) -> Result<f64, usize> {
-        self.factor_driving(at)?;
+        let is_tight = self.is_tight(at);
+        if is_tight { self.factor_tight() } else { self.factor_driving(at) }?;
         let mut linear = self.linear.take().expect(AT_HAND);
         let mut jacobian = std::mem::replace(&mut self.jacobian, no_matrix());
-        let solved = linear.factor(&mut jacobian).map(|()| {
+        let factored = if is_tight { Ok(()) } else { linear.factor(&mut jacobian) };
+        let solved = factored.map(|()| {
             let (friction, team) = (self.friction.clone(), Arc::clone(&self.team));
             let mut step = self.newton_step(at, by_change, &mut linear, &jacobian);
             let mut b = step.residual.as_flattened().to_vec();

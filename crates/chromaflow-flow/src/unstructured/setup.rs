@@ -180,6 +180,7 @@ impl FlowSolver {
             update: vec![0.0; N * n],
             jacobian,
             linear: Some(linear),
+            tight: None,
             times: Times::default(),
             laps,
             plan,

@@ -17,8 +17,8 @@ pub struct Image {
 /// The images among the rows of a rank, and the matrices that turn their vectors.
 ///
 /// What turns of a row is a vector of three components: of rows of three numbers all, of rows of five or more the second to the fourth (the
-/// momentum or the velocity of a flow, after its density). Of rows of more than five numbers those behind the fifth stay what they are:
-/// places. Rows of other widths are numbers that do not turn.
+/// momentum or the velocity of a flow, after its density; of six and seven numbers those of turbulence follow). Of rows of eight numbers those behind the fifth stay what
+/// they are: places. Rows of other widths are numbers that do not turn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Images {
     /// The images, none of which is the image of another one.
@@ -34,11 +34,13 @@ pub struct Images {
 /// ```
 /// use chromaflow::dist::turning;
 /// assert_eq!([turning(1), turning(3), turning(5), turning(8)], [(None, 1), (Some(0), 3), (Some(1), 5), (Some(1), 5)]);
+/// assert_eq!([turning(6), turning(7)], [(Some(1), 6), (Some(1), 7)]);
 /// ```
 pub fn turning(width: usize) -> (Option<usize>, usize) {
     match width {
         3 => (Some(0), 3),
-        5.. => (Some(1), 5),
+        5..8 => (Some(1), width),
+        8.. => (Some(1), 5),
         _ => (None, width),
     }
 }

@@ -175,6 +175,11 @@ impl CarriedCuda {
         }?)
     }
 
+    /// Whether amounts are per volume.
+    pub(crate) fn is_per_volume(&self) -> bool {
+        self.per_volume
+    }
+
     /// Numbers of the faces of so many edges.
     fn numbers(&self, edges: usize) -> usize {
         (1 + 2 * self.nb) * edges

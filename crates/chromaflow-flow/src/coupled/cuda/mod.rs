@@ -75,7 +75,7 @@ pub struct CoupledStateCuda {
     last_good: DeviceBuffer<f64>,
     /// The last time level and the one before; none in steady runs.
     pub levels: Option<[DeviceBuffer<f64>; 2]>,
-    held: DeviceBuffer<u32>,
+    pub(crate) held: DeviceBuffer<u32>,
     /// Of them those whose values are the equations' own.
     pub given: DeviceBuffer<u32>,
     source: Option<DeviceBuffer<f64>>,
@@ -157,6 +157,24 @@ pub trait CoupledCuda: Send + Sync {
         carried.pseudo_time(flow, at.cfl * ratio, out)
     }
 
+    /// Writes the `NodeSlopes` of each row and unknown, as of the last residual. Twin: [`Coupled::slopes`](super::Coupled::slopes).
+    ///
+    /// # Errors
+    /// The device's.
+    fn slopes(
+        &self,
+        _flow: &FlowViewCuda<'_>,
+        _state: &CoupledStateCuda,
+        _out: &DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        Ok(())
+    }
+
+    /// What passes each edge, as of the last residual: carried of each unknown, then diffused of each; of one unknown diffused as either side sees it.
+    fn diffused(&self) -> Option<&DeviceBuffer<f64>> {
+        None
+    }
+
     /// Twin: [`Coupled::has_derivative`](super::Coupled::has_derivative).
     fn has_derivative(&self) -> bool {
         false
@@ -199,6 +217,14 @@ pub trait CoupledCuda: Send + Sync {
     fn update_kernel(&self) -> Option<&Kernel> {
         None
     }
+}
+
+/// What a system gives to one matrix with the flow's.
+pub(crate) struct JointParts<'a> {
+    pub physics: &'a dyn CoupledCuda,
+    pub state: &'a CoupledStateCuda,
+    pub floors: &'a DeviceBuffer<f64>,
+    pub jacobian: &'a DeviceJacobian,
 }
 
 /// Where the counters stand.
@@ -342,6 +368,26 @@ impl CoupledSystemCuda {
             self.exchange()?;
         }
         self.physics.prepare(flow, &self.state.values)
+    }
+
+    /// See [`CoupledCuda::slopes`].
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn slopes(&self, flow: &FlowViewCuda<'_>, out: &DeviceBuffer<f64>) -> Result<(), GpuError> {
+        self.physics.slopes(flow, &self.state, out)
+    }
+
+    /// What goes into one matrix with the flow's, the matrix as last enqueued.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(crate) fn joint(&mut self) -> Result<JointParts<'_>, GpuError> {
+        let Target::Rows(jacobian, _) = self.linear.target(false)? else {
+            unreachable!("set up for blocks in the order of the pattern")
+        };
+        let (physics, state, floors) = (&*self.physics, &self.state, &self.floors);
+        Ok(JointParts { physics, state, floors, jacobian })
     }
 
     /// See [`CoupledCuda::relation`].

@@ -233,6 +233,37 @@ impl CoupledSystemCuda {
         self.linear.factor()
     }
 
+    /// Makes the matrix, as it is to go into one with the flow's.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn enqueue_joint(&mut self, flow: &FlowViewCuda<'_>, at: &Moment) -> Result<(), GpuError> {
+        self.enqueue_matrix(flow, at)?;
+        self.physics.pseudo_time(flow, at, &self.driving.as_ref().expect(DRIVES).pseudo_time)
+    }
+
+    /// z = M^-1 r, both parts of vectors in their units, by `solve` from residuals to states without units.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn precondition_by(
+        &self,
+        stream: &Stream,
+        (r, z): (&DeviceSlice<'_, f64>, &DeviceSlice<'_, f64>),
+        solve: impl FnOnce([&DeviceBuffer<f64>; 2]) -> Result<(), GpuError>,
+    ) -> Result<(), GpuError> {
+        assert!(r.len() == self.unknowns() && z.len() == r.len());
+        let driving = self.driving.as_ref().expect(DRIVES);
+        driving.convert(stream, Measure::ResidualFrom, r, &driving.r)?;
+        solve([&driving.r, &driving.z])?;
+        driving.convert(stream, Measure::ValueTo, &driving.z, z)
+    }
+
+    /// The residual, and the update that belongs to it.
+    pub fn residual_and_update(&self) -> [&DeviceBuffer<f64>; 2] {
+        [&self.residual, &self.update]
+    }
+
     /// Takes the present values and residual as those at which the derivative is taken, and units in which each unknown and its residual
     /// are as large as a flow of this size with a residual of this norm.
     ///

@@ -6,7 +6,7 @@ use super::super::config::StructuredConfig;
 use super::super::start::{centers, near_walls, slow};
 use super::lanes::TERMS;
 use super::{Eddies, GridTurbulence, MOST, Model, lengths};
-use crate::config::{Equations, GridLength, Nonlinear};
+use crate::config::{Coupling, Equations, GridLength, Nonlinear};
 use crate::gas::{Gas, Transport};
 use crate::grid::Grid;
 use crate::march::FlowError;
@@ -20,6 +20,9 @@ use chromaflow_device::Team;
 pub(in crate::structured) const STEPS: &str = "on structured grids turbulence takes Newton-Krylov steps: leave out structured.method and \
                                                march.nonlinear, or set the latter to newton_krylov";
 
+/// Why there is no other coupling.
+const COUPLING: &str = "on structured grids the flow and the model have a matrix each: leave it out, or give the mesh as an unstructured one";
+
 impl GridTurbulence {
     /// The model of a set-up, if it has one.
     ///
@@ -32,6 +35,9 @@ impl GridTurbulence {
         }
         if !matches!(config.implicit.nonlinear, Nonlinear::NewtonKrylov(_)) {
             return Err(FlowError::TurbulenceOption { key: "model", problem: STEPS });
+        }
+        if turbulence.coupling == Coupling::Tight {
+            return Err(FlowError::TurbulenceOption { key: "coupling", problem: COUPLING });
         }
         HybridForm::of(turbulence)?;
         crate::turbulence::check(turbulence, &config.time)?;

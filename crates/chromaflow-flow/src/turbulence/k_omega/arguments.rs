@@ -1,7 +1,6 @@
 //! What the kernels of `k_omega.cu` take.
 
-use crate::coupled::CarriedFace;
-use crate::coupled::SubtractUpdate;
+use crate::coupled::{CarriedFace, NodeSlopes, SubtractUpdate};
 use crate::gpu::Params;
 use crate::turbulence::hybrid::cuda::GridLengths;
 use crate::wall_law::LawNode;
@@ -31,6 +30,11 @@ kernels! {
             rows: u32, nodes: Read<f64>, gradients: Read<f64>, values: Read<f64>, distance: Read<f64>,
             production: Read<f64>, grid: GridLengths, params: Read<Params>, numbers: Read<Numbers>,
             terms: Write<Terms>, eddies: Write<f64>,
+        },
+        k_omega_slopes: KOmegaSlopes {
+            rows: u32, nodes: Read<f64>, gradients: Read<f64>, values: Read<f64>, distance: Read<f64>,
+            production: Read<f64>, grid: GridLengths, params: Read<Params>, numbers: Read<Numbers>,
+            out: Write<NodeSlopes>,
         },
         k_omega_faces: KOmegaFaces {
             edges: u32, ends: Read<[u32; 2]>, areas: Read<f64>, nodes: Read<f64>, mass_fluxes: Read<f64>,

@@ -7,13 +7,13 @@ use super::{
     k_omega_diffusing, k_omega_rate, k_omega_sources, producing, viscosity_at,
 };
 use crate::coupled::{
-    Carried, CoupledState, FlowView, edge_weight, flux_carried, flux_entering, gradient_of_positive,
-    rate_of_carried, rate_slope_of_carried,
+    Carried, CoupledState, FlowView, NodeSlopes, edge_weight, flux_carried, flux_entering,
+    gradient_of_positive, rate_of_carried, rate_slope_of_carried,
 };
 use crate::limiter::extrapolate;
 use crate::march::Moment;
 use crate::parallel;
-use crate::real::Real;
+use crate::real::{Dual, Real};
 use crate::residual::{NodeGradients, primitive_of};
 
 impl KOmegaEquations {
@@ -204,5 +204,45 @@ impl KOmegaEquations {
         };
         let leaves = |_, mass| mass;
         Carried { flow, cfl: at.cfl * self.config.cfl_ratio, face, slope, growth, leaves }
+    }
+}
+
+/// Variables of the derivatives that join the equations with the flow: density, pressure, k, omega, d(u, v, w)_i / dx_k.
+type By = Dual<f64, 13>;
+
+impl KOmegaEquations {
+    /// See [`Coupled::slopes`](crate::coupled::Coupled::slopes).
+    pub(super) fn find_slopes(&self, flow: &FlowView<'_>, state: &CoupledState, out: &mut [NodeSlopes]) {
+        let (values, slopes) = (&state.values, self.work.gradients.as_chunks::<3>().0.as_chunks::<5>().0);
+        parallel::rows(flow.team, slopes.len(), NB, out, |rows, out| {
+            for (i, out) in rows.zip(out.as_chunks_mut::<NB>().0) {
+                let w = primitive_of(&flow.nodes[i]);
+                let node = [0, 1, 2, 3, 4].map(|k| match k {
+                    0 => By::variable(w[0], 0),
+                    4 => By::variable(w[4], 1),
+                    _ => By::c(w[k]),
+                });
+                let turbulence = [0, 1].map(|v| By::variable(values[NB * i + v], 2 + v));
+                let gradients = std::array::from_fn(|r| match r {
+                    0..3 => By::variables(&slopes[i][r], 4 + 3 * r),
+                    _ => slopes[i][r].map(By::c),
+                });
+                let lengths = self.lengths(i, &slopes[i]);
+                let (terms, eddy) = self.terms_of(flow, &node, &turbulence, &gradients, i, &lengths);
+                *out = [0, 1].map(|v| NodeSlopes {
+                    eddy: eddy.d[2 + v],
+                    spread: [terms.diffusing[v].d[0], terms.diffusing[v].d[1]],
+                    source: [terms.sources[v].d[0], terms.sources[v].d[1]],
+                    turning: std::array::from_fn(|r| {
+                        std::array::from_fn(|k| terms.sources[v].d[4 + 3 * r + k])
+                    }),
+                });
+            }
+        });
+        for law in flow.laws[1] {
+            for slopes in &mut out[NB * law.node as usize..][..NB] {
+                slopes.turning = [[0.0; 3]; 3];
+            }
+        }
     }
 }

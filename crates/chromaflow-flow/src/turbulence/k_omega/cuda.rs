@@ -2,13 +2,14 @@
 //! Launches of k_omega.cu.
 
 use super::arguments::{
-    KOmegaDerivative, KOmegaFaces, KOmegaFacesAlong, KOmegaGrowth, KOmegaResidual, KOmegaTerms,
+    KOmegaDerivative, KOmegaFaces, KOmegaFacesAlong, KOmegaGrowth, KOmegaResidual, KOmegaSlopes, KOmegaTerms,
     KOmegaTermsAlong, KOmegaWalls, KOmegaWallsAlong, Kernels,
 };
 use super::{GRADIENTS, KOmegaEquations, KOmegaVariant, NB};
 use crate::config::WallTreatment;
 use crate::coupled::{
     CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, DirectionCuda, FACES, FlowView, FlowViewCuda,
+    NODE_SLOPES,
 };
 use crate::gpu::{ALONG, NodeGradientsCuda, blocks, optional, source, upload_structs};
 use crate::march::{FlowError, Moment};
@@ -20,8 +21,8 @@ use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream};
 use chromaflow_device::enqueue;
 
 fn kernel_source(variant: KOmegaVariant, hybrid: Option<HybridForm>) -> KernelSource {
-    let text =
-        source("k_omega", &format!("{ALONG}{FACES}{TEXT}"), include_str!("k_omega.cu")).records::<Kernels>();
+    let tables = format!("{ALONG}{FACES}{NODE_SLOPES}{TEXT}");
+    let text = source("k_omega", &tables, include_str!("k_omega.cu")).records::<Kernels>();
     text.define("NB", NB).define("VARIANT", variant as i32).define("HYBRID", number(hybrid))
 }
 
@@ -299,6 +300,29 @@ impl CoupledCuda for KOmegaCuda {
             } }?;
         }
         Ok(())
+    }
+
+    fn slopes(
+        &self,
+        flow: &FlowViewCuda<'_>,
+        state: &CoupledStateCuda,
+        out: &DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let n = flow.mesh.rows;
+        assert!(state.values.len() == NB * n && self.distance.len() == n);
+        // SAFETY: arrays have the lengths of their set-up, for this mesh.
+        Ok(unsafe {
+            enqueue! { self.kernels.k_omega_slopes.launch(blocks(n, 128), 128), flow.stream, KOmegaSlopes {
+                rows: n as u32, nodes: flow.nodes, gradients: &self.gradients, values: &state.values,
+                distance: &self.distance, production: optional(&self.production),
+                grid: HybridGridCuda::arguments(self.hybrid.as_ref()), params: &flow.params.values,
+                numbers: &self.numbers, out,
+            } }
+        }?)
+    }
+
+    fn diffused(&self) -> Option<&DeviceBuffer<f64>> {
+        Some(&self.fluxes)
     }
 
     fn carried(&self) -> (&CarriedCuda, f64) {

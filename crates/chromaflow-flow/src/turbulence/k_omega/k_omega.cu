@@ -118,6 +118,49 @@ k_omega_terms(KOmegaTerms) {
     eddies[i] = found.eddy;
 }
 
+// How what is taken of a node changes: a thread a row, one variable after another.
+extern "C" __global__ void __launch_bounds__(128)
+k_omega_slopes(KOmegaSlopes) {
+    const u32 i = blockIdx.x * 128 + threadIdx.x;
+    if (i >= rows) return;
+    const Tensor base = load_tensor(gradients, 5, i);
+    pointwise::Array<Three<Along>, 2> slopes;
+#pragma unroll
+    for (int v = 0; v < 2; v++) {
+        const Vec3 slope = load_vec3(gradients, 5 * i + 3 + v);
+        slopes[v] = {Along(slope[0]), Along(slope[1]), Along(slope[2])};
+    }
+    Vec3 grid = {};
+#if HYBRID
+    grid = grid_lengths(i, lengths, corner_ptr, arms, base);
+#endif
+    const State w = load_node(nodes, i).w;
+    const Pair both = load_pair(values, i);
+    NodeSlopes* to = out + (u64)i * 2;
+#pragma unroll 1
+    for (int c = 0; c < 13; c++) {
+        const StateAlong state = {Along(w[0], c == 0), Along(w[1]), Along(w[2]), Along(w[3]), Along(w[4], c == 1)};
+        const PairAlong gas = {state[0], transport_along(params).scale *
+                                             pointwise::viscosity(transport_along(params),
+                                                                  pointwise::temperature(gas_along(params), state))};
+        const PairAlong turbulence = {Along(both[0], c == 2), Along(both[1], c == 3)};
+        pointwise::Array<Three<Along>, 3> velocity;
+#pragma unroll
+        for (int r = 0; r < 3; r++)
+#pragma unroll
+            for (int k = 0; k < 3; k++) velocity[r][k] = Along(base[r][k], c == 4 + 3 * r + k);
+        const NodeTerms<Along> found =
+            terms_of(model_of<Along>(numbers), gas, turbulence, velocity, slopes, distance[i],
+                     production ? production + i : nullptr, grid);
+#pragma unroll
+        for (int v = 0; v < 2; v++) {
+            if (c < 2) to[v].spread[c] = found.diffusing[v].d, to[v].source[c] = found.sources[v].d;
+            else if (c == 2 + v) to[v].eddy = found.eddy.d;
+            else if (c > 3) to[v].turning[(c - 4) / 3][(c - 4) % 3] = found.sources[v].d;
+        }
+    }
+}
+
 // What passes each edge from a to b of k and of omega: carried, and by diffusion.
 struct Flux {
     double carried[2], diffused[2];

@@ -44,7 +44,7 @@ pub use formulas::{
 use super::hybrid::{FIELDS, HybridGrid, any_wanted};
 use super::{plate_friction, plate_thickness};
 use crate::config::{TurbulenceConfig, TurbulenceModel, WallTreatment};
-use crate::coupled::{Coupled, CoupledState, Direction, FlowView};
+use crate::coupled::{Coupled, CoupledState, Direction, FlowView, NodeSlopes};
 use crate::gas::{Gas, temperature, viscosity};
 use crate::march::{FlowError, Moment};
 use crate::mesh::Mesh;
@@ -364,6 +364,14 @@ impl Coupled for KOmegaEquations {
 
     fn pseudo_time(&self, flow: &FlowView<'_>, _state: &CoupledState, at: &Moment, out: &mut [f64]) {
         self.carried(flow, at).pseudo_time(out);
+    }
+
+    fn slopes(&self, flow: &FlowView<'_>, state: &CoupledState, out: &mut [NodeSlopes]) {
+        self.find_slopes(flow, state, out);
+    }
+
+    fn through(&self, edge: usize, unknown: usize) -> f64 {
+        self.work.faces[edge][1][unknown]
     }
 
     fn update(&self, values: &mut [f64], update: &[f64]) -> bool {

@@ -1,7 +1,6 @@
 //! What the kernels of `sa.cu` take.
 
-use crate::coupled::CarriedFace;
-use crate::coupled::SubtractUpdate;
+use crate::coupled::{CarriedFace, NodeSlopes, SubtractUpdate};
 use crate::gpu::Params;
 use crate::turbulence::hybrid::cuda::GridLengths;
 use chromaflow_device::cuda::{Read, Write};
@@ -24,7 +23,11 @@ kernels! {
             production: Read<f64>, grid: GridLengths, rotation: u32, row_ptr: Read<u32>, col_idx: Read<u32>,
             signed_edge: Read<u32>, nodes: Read<f64>, fluxes: Read<f64>, volumes: Read<f64>,
             params: Read<Params>, unsteady: u32, last: f64, before: f64, source: Write<f64>,
-            slopes: Write<f64>,
+            slopes: Write<f64>, seen: Write<f64>,
+        },
+        sa_slopes: SaSlopes {
+            rows: u32, gradients: Read<f64>, nodes: Read<f64>, nut: Read<f64>, seen: Read<f64>, rotating: u32,
+            params: Read<Params>, out: Write<NodeSlopes>,
         },
         sa_relations: SaRelations {
             rows: u32, gradients: Read<f64>, nu: Read<f64>, nut: Read<f64>, distance: Read<f64>,

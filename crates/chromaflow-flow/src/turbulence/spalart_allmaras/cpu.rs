@@ -1,15 +1,16 @@
 //! Residual and matrix on the host.
 
-use super::{SaEquation, Work, sa_diffusivity, sa_source_turning, sa_viscosities};
-use crate::config::Quadratic;
+use super::{SaEquation, Work, sa_diffusivity, sa_joint_terms, sa_source_turning, sa_viscosities};
+use crate::config::{Quadratic, Rotation};
 use crate::coupled::{
-    Carried, CoupledState, FlowView, edge_weight, flux_carried, flux_diffused, flux_entering,
+    Carried, CoupledState, FlowView, NodeSlopes, edge_weight, flux_carried, flux_diffused, flux_entering,
     rate_of_carried, rate_slope_of_carried,
 };
 use crate::gas::{temperature, viscosity};
 use crate::limiter::extrapolate;
 use crate::march::Moment;
 use crate::parallel;
+use crate::real::{Dual, Real};
 use crate::residual::primitive_of;
 use crate::turbulence::walls::replace_shear;
 
@@ -140,6 +141,48 @@ impl SaEquation {
         };
         let leaves = |i: usize, mass: f64| mass / flow.nodes[i][0];
         Carried { flow, cfl: at.cfl * self.config.cfl_ratio, face, slope, growth: |_| 0.0, leaves }
+    }
+}
+
+/// Variables of the derivatives that join the equation with the flow: density, pressure, nut, d(u, v, w)_i / dx_k.
+type By = Dual<f64, 12>;
+
+impl SaEquation {
+    /// See [`Coupled::slopes`](crate::coupled::Coupled::slopes). Lengths of hybrids and what rotation makes of production stay what they are.
+    pub(super) fn find_slopes(&self, flow: &FlowView<'_>, state: &CoupledState, out: &mut [NodeSlopes]) {
+        let Some(transport) = flow.transport else { return };
+        let (nut, Work { nu, gradients, .. }) = (&state.values, &self.work);
+        let rotating = self.config.rotation == Rotation::Rotating;
+        parallel::rows(flow.team, nut.len(), 1, out, |rows, out| {
+            for (i, out) in rows.zip(out) {
+                let [u, v, w, _] = gradients[i];
+                let velocity = [u, v, w];
+                let [length, _] = self.length(i, nu[i], nut[i], &velocity);
+                let turning = self.produced(flow, gradients, i);
+                let node = &flow.nodes[i];
+                let gradient = std::array::from_fn(|r| By::variables(&velocity[r], 3 + 3 * r));
+                let [eddy, spread, source] = sa_joint_terms(
+                    self.model.lift(),
+                    flow.gas.lift(),
+                    transport.lift(),
+                    &[By::variable(node[0], 0), By::variable(node[4], 1)],
+                    By::variable(nut[i], 2),
+                    &gradient,
+                    By::c(length),
+                    By::c(turning),
+                    rotating,
+                );
+                *out = NodeSlopes {
+                    eddy: eddy.d[2],
+                    spread: [spread.d[0], spread.d[1]],
+                    source: [source.d[0], source.d[1]],
+                    turning: std::array::from_fn(|r| std::array::from_fn(|k| source.d[3 + 3 * r + k])),
+                };
+            }
+        });
+        for law in flow.laws[1] {
+            out[law.node as usize].turning = [[0.0; 3]; 3];
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 #![allow(unsafe_code)]
 //! Launches of sa.cu.
 
-use super::arguments::{Kernels, SaFaces, SaRelations, SaResidual, SaSources, SaViscosities};
+use super::arguments::{Kernels, SaFaces, SaRelations, SaResidual, SaSlopes, SaSources, SaViscosities};
 use super::{HybridGrid, SaEquation, SaVariant};
-use crate::config::{Quadratic, Rotation};
-use crate::coupled::{CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, FACES, FlowView, FlowViewCuda};
-use crate::gpu::{NodeGradientsCuda, blocks, optional, source};
+use crate::config::{Coupling, Quadratic, Rotation};
+use crate::coupled::{
+    CarriedCuda, Carrier, CoupledCuda, CoupledStateCuda, FACES, FlowView, FlowViewCuda, NODE_SLOPES,
+};
+use crate::gpu::{ALONG, NodeGradientsCuda, blocks, optional, source};
 use crate::march::{FlowError, Moment};
 use crate::turbulence::hybrid::HybridForm;
 use crate::turbulence::hybrid::cuda::{FORMS, HybridGridCuda, TEXT, number};
@@ -15,7 +17,8 @@ use chromaflow_device::cuda::{DeviceBuffer, Kernel, KernelSource, Read, Stream};
 use chromaflow_device::enqueue;
 
 fn kernel_source(variant: SaVariant, hybrid: Option<HybridForm>) -> KernelSource {
-    let text = source("sa", &format!("{FACES}{TEXT}"), include_str!("sa.cu")).records::<Kernels>();
+    let tables = format!("{ALONG}{FACES}{NODE_SLOPES}{TEXT}");
+    let text = source("sa", &tables, include_str!("sa.cu")).records::<Kernels>();
     text.define("NB", 1).define("VARIANT", variant as i32).define("HYBRID", number(hybrid))
 }
 
@@ -51,6 +54,8 @@ pub struct SaCuda {
     eddies: DeviceBuffer<f64>,
     /// Of (u, v, w, nut), `[rows, 4, 3]`.
     gradients: DeviceBuffer<f64>,
+    /// Length and factor of the source, `[rows, 2]`, where the flow is tightly coupled; else empty.
+    seen: DeviceBuffer<f64>,
     /// Per volume, `[rows]`.
     source: DeviceBuffer<f64>,
     /// `Flux` in sa.cu, `[edges, 3]`.
@@ -86,6 +91,10 @@ impl SaCuda {
             nu: DeviceBuffer::zeroed(stream, rows)?,
             eddies: DeviceBuffer::zeroed(stream, rows)?,
             gradients: DeviceBuffer::zeroed(stream, 12 * rows)?,
+            seen: DeviceBuffer::zeroed(
+                stream,
+                if sa.config.coupling == Coupling::Tight { 2 * rows } else { 0 },
+            )?,
             source: DeviceBuffer::zeroed(stream, rows)?,
             fluxes: DeviceBuffer::zeroed(stream, 3 * flow.dual.edges.len())?,
             carried: CarriedCuda::new(stream, 1, Carrier::Volume(&[sa.config.inflow]), flow)?,
@@ -165,7 +174,7 @@ impl CoupledCuda for SaCuda {
                 rotation: self.rotation as u32, row_ptr: &mesh.row_ptr, col_idx: &mesh.col_idx,
                 signed_edge: &mesh.signed_edge, nodes: flow.nodes, fluxes: flow.fluxes,
                 volumes: &mesh.volumes, params, unsteady: u32::from(at.bdf.is_some()), last, before,
-                source: &self.source, slopes: &self.carried.slopes,
+                source: &self.source, slopes: &self.carried.slopes, seen: optional(&self.seen),
             } }?;
             enqueue! { faces, stream, SaFaces {
                 edges: mesh.edges as u32, ends: &mesh.ends, areas: &mesh.areas, nodes: flow.nodes,
@@ -180,6 +189,28 @@ impl CoupledCuda for SaCuda {
             } }?;
         }
         self.carried.add_to_residual(flow, nut, residual)
+    }
+
+    fn slopes(
+        &self,
+        flow: &FlowViewCuda<'_>,
+        state: &CoupledStateCuda,
+        out: &DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let n = flow.mesh.rows;
+        assert!(state.values.len() == n && self.seen.len() == 2 * n);
+        // SAFETY: arrays have the lengths of their set-up, for this mesh.
+        Ok(unsafe {
+            enqueue! { self.kernels.sa_slopes.launch(blocks(n, 128), 128), flow.stream, SaSlopes {
+                rows: n as u32, gradients: &self.gradients, nodes: flow.nodes, nut: &state.values,
+                seen: &self.seen, rotating: u32::from(self.rotation == Rotation::Rotating),
+                params: &flow.params.values, out,
+            } }
+        }?)
+    }
+
+    fn diffused(&self) -> Option<&DeviceBuffer<f64>> {
+        Some(&self.fluxes)
     }
 
     fn carried(&self) -> (&CarriedCuda, f64) {

@@ -16,7 +16,9 @@
 //! **Source**: Spalart & Allmaras (1994), La Recherche Aerospatiale 1; the clipping of S^ and the negative model: Allmaras,
 //! Johnson & Spalart (2012), ICCFD7-1902 (the clipping is its eq. 11-12); NASA Turbulence Modeling Resource.
 
+use crate::gas::{Gas, Transport, temperature, viscosity};
 use crate::real::Real;
+use crate::turbulence::k_omega::deformation;
 
 const CB1: f64 = 0.1355;
 /// 1 / sigma, sigma = 2/3.
@@ -294,6 +296,32 @@ pub fn sa_kept<T: Real>(nut: T, change: T) -> T {
 pub fn sa_viscosities<T: Real>(model: SpalartAllmaras<T>, density: T, viscosity: T, nut: T) -> [T; 2] {
     let nu = viscosity / density;
     [nu, model.scale * viscosity * eddy_ratio(nut / nu)]
+}
+
+/// What the equation takes of a node, for the derivatives that join it with the flow in one matrix: the eddy viscosity over rho_inf a_inf and the mesh unit; what nut
+/// diffuses by there, F/sigma (nu + nut fn); the source per volume, `rotating` that of SA-R. `state` is density and pressure, `gradient`
+/// d(u, v, w)_i / dx_k, `turning` stands for 1 in 1 - ft2.
+#[inline(always)]
+pub fn sa_joint_terms<T: Real>(
+    model: SpalartAllmaras<T>,
+    gas: Gas<T>,
+    transport: Transport<T>,
+    state: &[T; 2],
+    nut: T,
+    gradient: &[[T; 3]; 3],
+    distance: T,
+    turning: T,
+    rotating: bool,
+) -> [T; 3] {
+    let zero = T::c(0.0);
+    let w = [state[0], zero, zero, zero, state[1]];
+    let [nu, eddy] = sa_viscosities(model, state[0], viscosity(transport, temperature(gas, &w)), nut);
+    let mut omega = vorticity(gradient);
+    if rotating {
+        omega = sa_rotating(omega, deformation(gradient)[0]);
+    }
+    let spread = model.scale * T::c(BY_SIGMA) * (nu + sa_diffusing(nu, nut));
+    [eddy, spread, sa_source_turning(model, nu, nut, omega, distance, turning)[0]]
 }
 
 /// SA-R: what stands for the size of the vorticity in the source, Omega + 2 min(0, S - Omega), not below zero, of the sizes of vorticity

@@ -29,15 +29,15 @@ mod tests;
 
 pub use formulas::{
     SaVariant, SpalartAllmaras, clipped_vorticity, eddy_ratio, sa_diffusing, sa_diffusivity,
-    sa_diffusivity_to_wall, sa_kept, sa_low_reynolds, sa_relation, sa_rotating, sa_source, sa_source_turning,
-    sa_turning, sa_viscosities, strain_rates, vorticity,
+    sa_diffusivity_to_wall, sa_joint_terms, sa_kept, sa_low_reynolds, sa_relation, sa_rotating, sa_source,
+    sa_source_turning, sa_turning, sa_viscosities, strain_rates, vorticity,
 };
 
 use super::hybrid::{FIELDS, HybridGrid, any_wanted, sa_hybrid_length};
 use super::k_omega::deformation;
 use super::walls::replace_shear;
 use crate::config::{Quadratic, Rotation, TurbulenceConfig};
-use crate::coupled::{Coupled, CoupledState, FlowView};
+use crate::coupled::{Coupled, CoupledState, FlowView, NodeSlopes};
 use crate::march::{FlowError, Moment};
 use crate::mesh::Mesh;
 use crate::parallel;
@@ -218,6 +218,18 @@ impl Coupled for SaEquation {
 
     fn pseudo_time(&self, flow: &FlowView<'_>, state: &CoupledState, at: &Moment, out: &mut [f64]) {
         self.carried(flow, state, at).pseudo_time(out);
+    }
+
+    fn slopes(&self, flow: &FlowView<'_>, state: &CoupledState, out: &mut [NodeSlopes]) {
+        self.find_slopes(flow, state, out);
+    }
+
+    fn through(&self, edge: usize, _unknown: usize) -> f64 {
+        self.work.faces[edge][2]
+    }
+
+    fn carries_volume(&self) -> bool {
+        true
     }
 
     fn update(&self, values: &mut [f64], update: &[f64]) -> bool {

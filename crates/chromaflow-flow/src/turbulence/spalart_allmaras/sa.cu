@@ -22,7 +22,7 @@ __device__ __forceinline__ pointwise::Array<double, 2> unit() { return {1.0, 1.0
 
 // Source per volume, and what the matrix takes of its derivative and of the rate of change. A thread a row; gradients
 // d(u, v, w, nut)_i / dx_k, [row][12]. `unsteady`: `last` and `before` are factors in time; `production`: what
-// production is multiplied by, 1 where there is none.
+// production is multiplied by, 1 where there is none; `seen`, if given, the length and what stands for 1 in 1 - ft2.
 extern "C" __global__ void __launch_bounds__(128)
 sa_sources(SaSources) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;
@@ -53,6 +53,7 @@ sa_sources(SaSources) {
     }
     if (production) turning *= production[i];
     const auto both = pointwise::sa_source_turning(model_of(params), nu[i], nut[i], omega, length, turning);
+    if (seen) seen[(u64)i * 2] = length, seen[(u64)i * 2 + 1] = turning;
     source[i] = both[0];
     double slope = fmax(-both[1], 0.0);
     if (unsteady) {
@@ -60,6 +61,35 @@ sa_sources(SaSources) {
         slope += pointwise::rate_slope_of_carried(factors, unit());
     }
     slopes[i] = slope;
+}
+
+// How what is taken of a node changes: a thread a row, one variable after another. Lengths of hybrids and what rotation makes of production, `seen`, stay
+// what they are.
+extern "C" __global__ void __launch_bounds__(128)
+sa_slopes(SaSlopes) {
+    const u32 i = blockIdx.x * 128 + threadIdx.x;
+    if (i >= rows) return;
+    const Tensor velocity = load_tensor(gradients, 4, i);
+    const State w = load_node(nodes, i).w;
+    const pointwise::SpalartAllmaras<Along> model = {static_cast<pointwise::SaVariant>(VARIANT),
+                                                     Along(params->viscosity)};
+    const Along length(seen[(u64)i * 2]), turning(seen[(u64)i * 2 + 1]);
+    NodeSlopes& to = out[i];
+#pragma unroll 1
+    for (int c = 0; c < 12; c++) {
+        const pointwise::Array<Along, 2> state = {Along(w[0], c == 0), Along(w[4], c == 1)};
+        pointwise::Array<pointwise::Array<Along, 3>, 3> gradient;
+#pragma unroll
+        for (int r = 0; r < 3; r++)
+#pragma unroll
+            for (int k = 0; k < 3; k++) gradient[r][k] = Along(velocity[r][k], c == 3 + 3 * r + k);
+        const auto terms =
+            pointwise::sa_joint_terms(model, gas_along(params), transport_along(params), state,
+                                      Along(nut[i], c == 2), gradient, length, turning, rotating != 0);
+        if (c < 2) to.spread[c] = terms[1].d, to.source[c] = terms[2].d;
+        else if (c == 2) to.eddy = terms[0].d;
+        else to.turning[(c - 3) / 3][(c - 3) % 3] = terms[2].d;
+    }
 }
 
 // fw of QCR2020. A thread a row.

@@ -15,12 +15,14 @@ mod periodic_tests;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod tight;
 #[cfg(test)]
 mod turbulence_tests;
 
 use super::flow::AT_HAND;
 use super::{FlowSolver, FlowSystem};
 use crate::config::{FlowConfig, Nonlinear, Time};
+use crate::coupled::tight::cuda::{self as joint, TightCuda};
 use crate::coupled::{CoupledSystemCuda, sources_of};
 use crate::equations::perfect_gas::N;
 use crate::flux::LayerFix;
@@ -137,6 +139,8 @@ struct FlowCuda {
     /// Systems beside the flow, and whether they need its gradients always.
     coupled: Vec<CoupledSystemCuda>,
     coupled_gradients: bool,
+    /// One matrix of the flow and of that which it depends on, where they are tightly coupled.
+    tight: Option<TightCuda>,
     /// Where the rows are those of a rank.
     share: Option<Arc<ShareCuda>>,
 }
@@ -188,12 +192,15 @@ fn kernels_of(solver: &FlowSystem, multiprocessors: usize) -> Vec<KernelSource> 
     let [rows, largest_batch] = solver.share().map_or([solver.dual.nodes(), largest], of_ranks);
     let over_ranks = solver.share().is_some();
     let shape = Shape { rows, largest_batch, multiprocessors, over_ranks };
-    let (linear, chunk) = LinearCuda::kernel_sources(implicit, N, true, &shape);
+    let (linear, chunk) = LinearCuda::kernel_sources(implicit, N, solver.tight.is_none(), &shape);
     let (storage, diffusion) = (Storage::from(implicit.policy), Diffusion::of(config));
     let mut all = crate::jacobian::cuda::sources_of(storage, implicit.jacobian, diffusion, chunk).to_vec();
     all.extend(crate::gpu::kernels_of(config));
     all.extend(linear);
     all.extend(solver.coupled.iter().flat_map(|system| sources_of(system, config, &shape)));
+    if let Some(tight) = &solver.tight {
+        all.extend(joint::sources_of(tight.unknowns(), config, &shape));
+    }
     all
 }
 
@@ -219,7 +226,8 @@ impl FlowCuda {
         counts[Count::BadState as usize] = u32::MAX;
         // What is largest comes first: a device that is too small says so at once.
         let batches = &solver.plan.batches;
-        let linear = LinearCuda::new(stream, &dual.pattern, N, batches, &config.implicit, true, share)?;
+        let in_place = solver.tight.is_none();
+        let linear = LinearCuda::new(stream, &dual.pattern, N, batches, &config.implicit, in_place, share)?;
         Ok(Self {
             mesh: MeshCuda::new(stream, dual, &solver.mapping, &solver.moments)?,
             boundary: BoundaryCuda::new(stream, dual, &solver.boundaries, solver.over.as_ref())?,
@@ -281,9 +289,20 @@ impl FlowCuda {
             walls,
             coupled: coupled::systems(stream, solver, share)?,
             coupled_gradients: solver.needs_gradients(),
+            tight: tight::tight_of(stream, solver, share, (depth, layers))?,
             share: share.cloned(),
             stream: stream.clone(),
         })
+    }
+}
+
+impl FlowCuda {
+    /// The matrix that a step goes by, and what solves with it.
+    fn linear_of_step(&mut self, is_tight: bool) -> &mut LinearCuda {
+        match &mut self.tight {
+            Some(tight) if is_tight => &mut tight.linear,
+            _ => self.linear.as_mut().expect(AT_HAND),
+        }
     }
 }
 
@@ -311,22 +330,28 @@ impl System for FlowCuda {
         self.clock.start(&self.stream)?;
         let running = Part::Assembly.begin();
         self.assemble(at.cfl, at.time_shift())?;
+        let is_tight = self.is_tight(at);
+        if is_tight {
+            self.assemble_tight(at)?;
+        }
         self.clock.done(running, &self.stream)?;
         let running = Part::Conversion.begin();
-        self.linear.as_mut().expect(AT_HAND).find_scale()?;
+        self.linear_of_step(is_tight).find_scale()?;
         self.clock.done(running, &self.stream)?;
         let running = Part::LinearSolver.begin();
         let newton = self.newton.is_some() && at.together;
         let reduction = if newton {
             self.solve_newton(at)?
+        } else if is_tight {
+            self.solve_tight(at)?
         } else {
             let linear = self.linear.as_mut().expect(AT_HAND);
             linear.solve(&self.residual, &mut self.update, at.measure)?
         };
         self.clock.done(running, &self.stream)?;
         self.each_timed(at, |system, view| {
-            // A Newton-Krylov step of the flow has found the update of what it depends on, too.
-            if newton && system.drives_flow() {
+            // A Newton-Krylov step of the flow, or one by one matrix, has found the update of what it depends on, too.
+            if (newton || is_tight) && system.drives_flow() {
                 system.take_update(view)
             } else {
                 system.enqueue_advance(view, at)
@@ -339,7 +364,7 @@ impl System for FlowCuda {
         self.clock.done(running, &self.stream)?;
         self.stream.synchronize()?;
         let mut all = vec![Advanced {
-            singular: self.linear.as_ref().expect(AT_HAND).singular(),
+            singular: self.linear_of_step(is_tight).singular(),
             reduction,
             limited: self.host_counts[Count::Limited as usize] as usize,
             bad: self.first(Count::BadState),

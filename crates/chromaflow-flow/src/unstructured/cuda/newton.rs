@@ -363,9 +363,20 @@ impl NewtonStepCuda for FlowStep<'_> {
         if newton.weighted {
             newton.weigh(self.flow, true, &newton.r, &newton.r)?;
         }
+        let stream = self.flow.stream.clone();
+        if let Some(mut tight) = self.flow.tight.take() {
+            let (r_flow, z_flow) = (&newton.r, &newton.z);
+            let done = self.flow.parts().try_for_each(|(system, part)| {
+                system.precondition_by(&stream, (&r.part(part.clone()), &z.part(part)), |[r, z]| {
+                    tight.precondition(&stream, [r_flow, r], [z_flow, z])
+                })
+            });
+            self.flow.tight = Some(tight);
+            done?;
+            return newton.vectors.axpby_part(1.0, &newton.z.slice(), 0.0, (z, own));
+        }
         self.linear.precondition(&newton.r, &mut newton.z)?;
         newton.vectors.axpby_part(1.0, &newton.z.slice(), 0.0, (z, own))?;
-        let stream = self.flow.stream.clone();
         for (system, part) in self.flow.parts() {
             system.precondition(&stream, &r.part(part.clone()), &z.part(part))?;
         }
@@ -379,11 +390,16 @@ impl FlowCuda {
     pub(super) fn solve_newton(&mut self, at: &Moment) -> Result<Option<f64>, GpuError> {
         let mut linear = self.linear.take().expect(AT_HAND);
         let mut newton = self.newton.take().expect(AT_HAND);
-        let mut good = linear.factor()?;
-        self.each_driving(at, |system, view| {
-            good &= system.factor(view, at)?;
-            Ok(())
-        })?;
+        let mut good = true;
+        if let Some(tight) = &mut self.tight {
+            good &= tight.linear.factor()?;
+        } else {
+            good &= linear.factor()?;
+            self.each_driving(at, |system, view| {
+                good &= system.factor(view, at)?;
+                Ok(())
+            })?;
+        }
         let mut reduction = None;
         if good {
             newton.set_base(self, at)?;

@@ -3,8 +3,9 @@
 use super::super::FlowSolver;
 use super::{FlowCuda, coupled};
 use crate::config::{
-    Boundary, Cfl, FlowConfig, GridLength, Hybrid, JacobianScheme, Limiter, NewtonKrylov, Nonlinear,
-    Quadratic, Region, Rotation, Steady, Time, TurbulenceConfig, TurbulenceModel, Unsteady, WallTreatment,
+    Boundary, Cfl, Coupling, FlowConfig, GridLength, Hybrid, JacobianScheme, Limiter, NewtonKrylov,
+    Nonlinear, Quadratic, Region, Rotation, Steady, Time, TurbulenceConfig, TurbulenceModel, Unsteady,
+    WallTreatment,
 };
 use crate::jacobian::cuda::Target;
 use crate::march::{Bdf, Device, Moment};
@@ -94,25 +95,31 @@ fn close_rows(found: &[f64], expected: &[f64], nb: usize, relative: f64, what: &
 }
 
 /// Each of a block's entries among its likes.
-fn close_blocks(found: &[f64], expected: &[f64], nb: usize, what: &str) {
+fn close_blocks(found: &[f64], expected: &[f64], nb: usize, relative: f64, what: &str) {
     for entry in 0..nb * nb {
         let of = |all: &[f64]| all.iter().skip(entry).step_by(nb * nb).copied().collect::<Vec<f64>>();
         if of(expected).iter().any(|v| *v != 0.0) {
-            close_all(&of(found), &of(expected), 1e-11, &format!("{what}, entry {entry}"));
+            close_all(&of(found), &of(expected), relative, &format!("{what}, entry {entry}"));
         }
     }
 }
 
 pub(super) fn close_matrix(found: &DeviceJacobian, expected: &Jacobian, what: &str) {
+    close_matrix_within(1e-11, found, expected, what);
+}
+
+fn close_matrix_within(relative: f64, found: &DeviceJacobian, expected: &Jacobian, what: &str) {
     let DeviceOff::F64(off) = &found.off else { panic!("blocks in f64") };
     let OffDiagonal::F64(expected_off) = &expected.off else { panic!("blocks in f64") };
     close_blocks(
         &found.diag.download().unwrap(),
         &expected.diag,
         expected.nb(),
+        relative,
         &format!("{what}, diagonal"),
     );
-    close_blocks(&off.download().unwrap(), expected_off, expected.nb(), &format!("{what}, off it"));
+    let off = off.download().unwrap();
+    close_blocks(&off, expected_off, expected.nb(), relative, &format!("{what}, off it"));
 }
 
 /// Eddy viscosity, residuals and matrices of flow and model, every entry of them, at random states.
@@ -155,6 +162,7 @@ fn cuda_small_turbulence_entry_by_entry() {
             let options = with(model, second_order);
             let turbulence =
                 TurbulenceConfig { hybrid, grid_length, quadratic, rotation, walls, laminar, ..options };
+            let turbulence = TurbulenceConfig { coupling: Coupling::Tight, ..turbulence };
             let mut config = config(turbulence);
             config.space.dissipation = if hybrid == Hybrid::None { 1.0 } else { 0.3 };
             if in_time {
@@ -213,6 +221,14 @@ fn cuda_small_turbulence_entry_by_entry() {
             let mut coupled = std::mem::take(&mut host.coupled);
             let expected = coupled[0].assemble(&host.view(&[], &host.fluxes), &at).unwrap();
             close_matrix(system.jacobian().unwrap(), expected, &format!("{what}: matrix of the model"));
+            host.coupled = coupled;
+
+            host.assemble_tight(&at).unwrap();
+            device.assemble_tight(&at).unwrap();
+            let tight = device.tight.as_mut().unwrap();
+            let Target::Rows(matrix, _) = tight.linear.target(false).unwrap() else { panic!("by rows") };
+            let expected = host.tight.as_mut().unwrap().jacobian();
+            close_matrix_within(1e-9, matrix, expected, &format!("{what}: matrix of both"));
         }
     }
 }
@@ -263,6 +279,14 @@ fn cuda_turbulence_histories_are_the_cpus() {
     cases.push(("DDES on SA-neg", hybrid.clone()));
     hybrid.turbulence = Some(TurbulenceConfig { hybrid: Hybrid::Iddes, ..with(TurbulenceModel::Sst, false) });
     cases.push(("IDDES on SST", hybrid));
+    let mut tight =
+        config(TurbulenceConfig { coupling: Coupling::Tight, ..with(TurbulenceModel::SaNeg, false) });
+    cases.push(("one matrix, GMRES around block ILU(0)", tight.clone()));
+    tight.implicit.method = Method::Richardson;
+    tight.implicit.preconditioner = PreconditionerKind::Multicolor;
+    tight.turbulence.as_mut().unwrap().model = TurbulenceModel::Sst;
+    tight.time = unsteady();
+    cases.push(("one matrix, sweeps, SST, unsteady", tight));
     let mut cases: Vec<_> =
         cases.into_iter().map(|(name, config)| (name, mixed_cube(6, 0.2), config)).collect();
     cases.push(("a flat plate", plate(), on_plate()));
@@ -361,6 +385,22 @@ fn cuda_newton_krylov_steps_of_two_equations_are_the_cpus() {
     config.implicit.nonlinear = Nonlinear::NewtonKrylov(DIRECTIONS);
     config.implicit.cfl = Cfl { start: 5.0, min: 5.0, max: 5.0, growth: 1.0, adaptive: false };
     newton_steps_agree(&gpu, &config, 4);
+}
+
+/// The same around one matrix of the flow and the model, in f64 and in f32.
+#[test]
+fn cuda_newton_krylov_steps_of_tightly_coupled_flow_are_the_cpus() {
+    let Some(gpu) = gpu() else { return };
+    for (model, policy) in [(TurbulenceModel::SaNeg, Policy::Ds), (TurbulenceModel::Sst, Policy::D)] {
+        let mut config = on_plate();
+        let turbulence = config.turbulence.as_mut().unwrap();
+        (turbulence.model, turbulence.coupling) = (model, Coupling::Tight);
+        config.implicit.policy = policy;
+        config.implicit.preconditioner = PreconditionerKind::Ilu(Fill::Level(2));
+        config.implicit.nonlinear = Nonlinear::NewtonKrylov(DIRECTIONS);
+        config.implicit.cfl = Cfl { start: 5.0, min: 5.0, max: 5.0, growth: 1.0, adaptive: false };
+        newton_steps_agree(&gpu, &config, 4);
+    }
 }
 
 /// The plate of a boundary layer, a layer of cells of one depth.

@@ -3,8 +3,8 @@ use super::testcases::{Flow, alike, five_steps, five_steps_and_on, flows, over_r
 use super::*;
 use crate::bc::Motion;
 use crate::config::{
-    Equations, FluxScheme, Limiter, NewtonKrylov, Nonlinear, Quadrature, Steady, Time, TurbulenceConfig,
-    TurbulenceModel, Unsteady,
+    Coupling, Equations, FluxScheme, Limiter, NewtonKrylov, Nonlinear, Quadrature, Steady, Time,
+    TurbulenceConfig, TurbulenceModel, Unsteady,
 };
 use crate::dual::{Dual, norm};
 use crate::mesh::generate::{Cells, Plane};
@@ -258,7 +258,7 @@ fn viscous(mesh: &Mesh, change: &dyn Fn(&mut FlowConfig)) -> FlowConfig {
 /// Steady flows of a sector are those of the whole mesh, and their fields stand at the nodes of the file with vectors turned.
 #[test]
 fn steady_flows_of_a_sector_are_those_of_the_whole() {
-    let flows: [Flow; 4] = [
+    let flows: [Flow; 5] = [
         ("laminar", |_| {}),
         ("of first order", |c| c.space.second_order = false),
         ("inviscid", |c| {
@@ -271,6 +271,11 @@ fn steady_flows_of_a_sector_are_those_of_the_whole() {
             c.freestream.reynolds = 2000.0;
             c.turbulence =
                 Some(TurbulenceConfig { model: TurbulenceModel::SaNeg, ..TurbulenceConfig::default() });
+        }),
+        ("turbulent, tightly coupled", |c| {
+            c.freestream.reynolds = 2000.0;
+            let coupling = Coupling::Tight;
+            c.turbulence = Some(TurbulenceConfig { coupling, ..TurbulenceConfig::default() });
         }),
     ];
     for (name, change) in flows {

@@ -61,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(256) clear_rows(RowsOfVector) {
 // image.
 template <class X>
 __device__ __forceinline__ void turn_row(u32 width, const double* turn, const X* from, X* to) {
-    const u32 count = width > 5 ? 5 : width, first = width == 3 ? 0 : 1;
+    const u32 count = width > 7 ? 5 : width, first = width == 3 ? 0 : 1;
     double v[3] = {0, 0, 0};
     const bool turns = width == 3 || width >= 5;
     if (turns)
