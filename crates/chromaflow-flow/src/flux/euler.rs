@@ -105,7 +105,7 @@ pub(super) fn wave_matrix<T: Real>(
     a
 }
 
-/// Absolute eigenvalues of A, with what |A| takes besides. All speeds are through an area as it is, so that no unit normal is
+/// Absolute eigenvalues of A but |V - c|, with what |A| takes besides. All speeds are through an area as it is, so that no unit normal is
 /// needed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WaveSpeeds<T> {
@@ -116,8 +116,6 @@ pub(super) struct WaveSpeeds<T> {
     pub area2: T,
     /// 1 / c.
     pub by_sound: T,
-    /// The smaller of |V - c| and |V + c|.
-    pub slow: T,
     /// |V|.
     pub middle: T,
     /// |V| + c.
@@ -131,8 +129,7 @@ pub(super) fn wave_speeds<T: Real>(normal_velocity: T, sound2: T, n: &[T; 3]) ->
     let by_sound = (sound2 * area2).rsqrt();
     let sound = sound2 * area2 * by_sound;
     let middle = normal_velocity.abs();
-    let slow = (middle - sound).abs();
-    WaveSpeeds { normal_velocity, sound2, area2, by_sound, slow, middle, fast: middle + sound }
+    WaveSpeeds { normal_velocity, sound2, area2, by_sound, middle, fast: middle + sound }
 }
 
 /// Largest absolute eigenvalue of A, |V| + c |n|: what local time steps are made of.
