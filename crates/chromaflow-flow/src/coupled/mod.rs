@@ -244,8 +244,9 @@ pub trait Coupled: Send + Sync {
     /// Writes how what is taken of each node changes, `[rows, nb]`, for a matrix [with the flow](tight); asked for of systems that drive it, as of the last residual.
     fn slopes(&self, _flow: &FlowView<'_>, _state: &CoupledState, _out: &mut [NodeSlopes]) {}
 
-    /// The gradient of an unknown along the normal of an edge's face, times its area, from the first node to the second, as of the last residual.
-    fn through(&self, _edge: usize, _unknown: usize) -> f64 {
+    /// The gradient of an unknown along the normal of an edge's face, times its area, from the first node to the second, as of the last residual; nothing where, as
+    /// the first of `nodes` sees it, none of it diffuses.
+    fn through(&self, _state: &CoupledState, _nodes: [usize; 2], _edge: usize, _unknown: usize) -> f64 {
         0.0
     }
 

@@ -106,8 +106,7 @@ impl FlowSolver {
         laps.end("halo");
         let boundaries = conditions_of(&dual, &config, gas, free, depth);
         let fixed = wall_nodes(&mesh, &dual, &boundaries, share)?;
-        let mirrors = Mirrors::new(&mesh, &dual, &boundaries, &fixed);
-        let n = dual.nodes();
+        let (mirrors, n) = (Mirrors::new(&mesh, &dual, &boundaries, &fixed), dual.nodes());
         let viscous = (config.equations == Equations::Laminar).then(|| {
             (
                 config.gas.transport(&config.freestream),

@@ -389,7 +389,7 @@ impl Parts<'_> {
                 -0.5 * (t[0] * n[0] + t[1] * n[1] + t[2] * n[2])
             });
             let back = turning.map(|t: f64| -t);
-            let through = -0.5 * sign * system.physics.through(edge, v);
+            let through = -0.5 * sign * system.physics.through(&system.state, [i, j], edge, v);
             let [to_own, to_other] = [(own, &states[0]), (other, &states[1])]
                 .map(|(slopes, w)| joint_by_state(flow.gas, w, &slopes.spread.map(|by| through * by)));
             let parts = [carried(mass_by), to_other, joint_by_velocity(&states[1], &turning)];

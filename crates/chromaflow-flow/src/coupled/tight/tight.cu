@@ -11,7 +11,8 @@ typedef float Value;
 
 typedef pointwise::Array<double, 2> Pair;
 
-// What unknowns and residuals of the system are measured by: a thread a value. `floors`: what is added to the size of those that are measured by it, negative of others.
+// What unknowns and residuals of the system are measured by: a thread a value. `floors`: what is added to the size of
+// those that are measured by it, negative of others.
 extern "C" __global__ void __launch_bounds__(256)
 joint_weights(JointWeights) {
     const u64 at = (u64)blockIdx.x * 256 + threadIdx.x;
@@ -129,7 +130,8 @@ joint_rows(JointRows) {
     put(own_diag + (u64)i * 25, beside_diag + (u64)i * (NB * NB), sum, wi, wi, diag + (u64)i * BLOCK);
 }
 
-// What boundaries of the flow make of the columns that join it with the system, in all blocks of their nodes' rows: a warp a node.
+// What boundaries of the flow make of the columns that join it with the system, in all blocks of their nodes' rows: a
+// warp a node.
 template <class T, class F> __device__ __forceinline__ void change_column(T* column, F change) {
     const State before = {(double)column[0], (double)column[1], (double)column[2], (double)column[3],
                           (double)column[4]};

@@ -15,7 +15,9 @@ struct Setup {
     double max_rise, max_velocity_change;
     double cutoff_mach;
     __device__ pointwise::Gas<double> gas() const { return {gamma}; }
-    __device__ pointwise::Dissipation<double> dissipation() const { return {second, fourth, acoustic, convective, cutoff_mach}; }
+    __device__ pointwise::Dissipation<double> dissipation() const {
+        return {second, fourth, acoustic, convective, cutoff_mach};
+    }
     // Between cells with these sums of jumps of pressure.
     __device__ pointwise::RoeFix<double> fix(double before, double after) const {
         return {fix_acoustic, pointwise::convective_at_shocks(fix_convective, before, after), cutoff_mach, 1.0};

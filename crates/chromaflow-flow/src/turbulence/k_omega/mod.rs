@@ -370,7 +370,7 @@ impl Coupled for KOmegaEquations {
         self.find_slopes(flow, state, out);
     }
 
-    fn through(&self, edge: usize, unknown: usize) -> f64 {
+    fn through(&self, _state: &CoupledState, _nodes: [usize; 2], edge: usize, unknown: usize) -> f64 {
         self.work.faces[edge][1][unknown]
     }
 

