@@ -40,18 +40,6 @@ pub fn close(found: f64, expected: f64, relative: f64, floor: f64, what: &str) {
 /// Residuals (to ten digits) and forces (to `relative` and `floor`) of a step there are those of the step here.
 pub fn close_step(
     what: &str,
-    found: (&[f64], &Forces),
-    expected: (&[f64], &Forces),
-    relative: f64,
-    floor: f64,
-) {
-    close_step_within(1e-10, what, found, expected, relative, floor);
-}
-
-/// The same with residuals to `digits` of the largest.
-pub fn close_step_within(
-    digits: f64,
-    what: &str,
     (found, there): (&[f64], &Forces),
     (expected, here): (&[f64], &Forces),
     relative: f64,
@@ -60,7 +48,7 @@ pub fn close_step_within(
     let largest = expected.iter().copied().fold(0.0, f64::max);
     assert_eq!(found.len(), expected.len(), "{what}");
     for (v, (a, b)) in expected.iter().zip(found).enumerate() {
-        close(*b, *a, digits, digits * largest, &format!("{what}, residual {v}"));
+        close(*b, *a, 1e-10, 1e-10 * largest, &format!("{what}, residual {v}"));
     }
     assert_eq!(here.markers.len(), there.markers.len(), "{what}");
     for (x, y) in [(&here.pressure, &there.pressure), (&here.viscous, &there.viscous)] {

@@ -22,8 +22,8 @@ const NO_SPILLS: usize = 32;
 /// kinds; Jacobians and fluxes of structured grids keep to 128 registers for the sake of more threads; lines with |A| in the operator, and those that close on themselves, have four blocks of 25
 /// numbers at hand.
 const MAY_SPILL: [(&str, usize); 24] = [
-    // IDDES; a stress that is quadratic in the gradient.
-    ("k_omega", 8),
+    // IDDES, and with hybrids the derivatives for one matrix with the flow; a stress that is quadratic in the gradient.
+    ("k_omega", 32),
     ("sa", 8),
     ("viscous", 4),
     // Fluxes over the true shape of faces.
