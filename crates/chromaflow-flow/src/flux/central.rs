@@ -18,7 +18,8 @@ pub struct Dissipation<T> {
     pub acoustic: T,
     /// Matrix dissipation: smallest |V| over the spectral radius.
     pub convective: T,
-    /// The Mach number below which dissipation shrinks no further, as [`RoeFix::cutoff_mach`]; 1 for the same at every speed.
+    /// The Mach number below which dissipation shrinks no further, as [`RoeFix::cutoff_mach`]; 1 for the same at every speed. The solver of
+    /// structured grids puts its own here, see [`StructuredConfig::cutoff_mach`](crate::structured::StructuredConfig::cutoff_mach).
     pub cutoff_mach: T,
 }
 

@@ -40,7 +40,7 @@ pub struct Moment {
 impl Moment {
     /// The first step of a steady run at a CFL number, in second order, for systems that are tested without a march.
     #[cfg(test)]
-    pub fn first(cfl: f64) -> Self {
+    pub const fn first(cfl: f64) -> Self {
         Self {
             iteration: 1,
             first_order: false,

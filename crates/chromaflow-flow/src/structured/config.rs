@@ -18,7 +18,8 @@ pub struct StructuredConfig {
     pub equations: Equations,
     /// Inviscid fluxes.
     pub scheme: Scheme,
-    /// The Mach number below which dissipation shrinks no further, `None` for the default of [`StructuredConfig::cutoff_mach`].
+    /// The Mach number below which dissipation shrinks no further, above 0 and at most 1; `None` for the default of
+    /// [`StructuredConfig::cutoff_mach`].
     pub cutoff_mach: Option<f64>,
     /// Viscous fluxes.
     pub viscous: ViscousTerms,
@@ -165,8 +166,8 @@ impl StructuredConfig {
     /// Newton-Krylov steps five times the free stream's, so that slow flow is dissipated as flow at Mach 0.2 and faster flow by |A|. Plain steps have |A| at every
     /// speed (1): their implicit operators have no more.
     pub fn cutoff_mach(&self) -> f64 {
-        let chosen = if self.takes_newton() { 5.0 * self.freestream.mach } else { 1.0 };
-        self.cutoff_mach.unwrap_or(chosen).min(1.0)
+        let chosen = if self.takes_newton() { (5.0 * self.freestream.mach).min(1.0) } else { 1.0 };
+        self.cutoff_mach.unwrap_or(chosen)
     }
 
     /// Whether steps are Newton-Krylov steps.

@@ -326,6 +326,7 @@ fn check(grid: &Grid, config: &StructuredConfig) -> Result<(), FlowError> {
     let layer = config.start_layer.unwrap_or(0.0);
     let laminar = config.equations == Equations::Laminar;
     let dissipation = config.implicit_dissipation();
+    let cutoff = config.cutoff_mach.unwrap_or(1.0);
     let positive = "expected a positive number";
     let (sweeps, relaxation) = match implicit.method {
         StepMethod::Ssor { sweeps, relaxation } => (sweeps, relaxation),
@@ -340,6 +341,7 @@ fn check(grid: &Grid, config: &StructuredConfig) -> Result<(), FlowError> {
             "expected a positive number for laminar flow",
         ),
         ("gamma", config.gas.gamma, config.gas.gamma > 1.0, "expected more than 1"),
+        ("cutoff_mach", cutoff, cutoff > 0.0 && cutoff <= 1.0, "expected more than 0, at most 1"),
         ("cfl.start", implicit.cfl.start, implicit.cfl.start > 0.0, positive),
         ("max_change", implicit.max_change, implicit.max_change > 0.0, positive),
         ("start_layer", layer, layer >= 0.0, "expected zero or more"),

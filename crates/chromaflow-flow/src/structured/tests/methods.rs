@@ -216,3 +216,23 @@ fn diagonal_factors_are_block_factors_of_a_uniform_flow() {
         assert!((a - b).abs() < 1e-5, "{a} {b}");
     }
 }
+
+/// Slow flow is dissipated by the speed of what is carried where steps are Newton's; what is asked for is a Mach number up to 1.
+#[test]
+fn the_cutoff_follows_the_stream_and_is_checked() {
+    let grid = wavy_blocks();
+    let plain = box_config(&grid, StepMethod::BeamWarming, SCALAR, Equations::Euler);
+    assert_eq!(plain.cutoff_mach(), 1.0);
+    let mut newton = plain.clone();
+    newton.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov::default());
+    for (mach, cutoff) in [(0.5, 1.0), (0.02, 0.1)] {
+        newton.freestream.mach = mach;
+        assert!((newton.cutoff_mach() - cutoff).abs() < 1e-15);
+    }
+    for bad in [0.0, -0.1, 1.5, f64::NAN] {
+        newton.cutoff_mach = Some(bad);
+        let error =
+            StructuredSolver::new(grid.clone(), newton.clone(), Arc::new(Team::new(1))).err().unwrap();
+        assert!(error.to_string().contains("cutoff_mach"), "{error}");
+    }
+}
