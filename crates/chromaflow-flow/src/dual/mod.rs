@@ -66,7 +66,27 @@ pub struct Patch {
     pub sizes: Vec<f64>,
 }
 
+/// Size of the area vector of a wall's part over the part's area from which the wall is smooth there: it turns by less than 50 degrees.
+const SMOOTH: f64 = 0.9;
+
+/// Unit normal of a part of a wall from its area vector and its area; zeros at an edge, where there is none.
+pub(crate) fn smooth_normal(area: [f64; 3], size: f64) -> [f64; 3] {
+    let length = norm(area);
+    if length > 0.0 && length >= SMOOTH * size { area.map(|n| n / length) } else { [0.0; 3] }
+}
+
+/// The part of a force along a unit normal, and the rest: of what a wall takes up, pressure and friction.
+pub(crate) fn along_and_rest(force: [f64; 3], normal: [f64; 3]) -> [[f64; 3]; 2] {
+    let along = normal.map(|n| dot(force, normal) * n);
+    [along, sub(force, along)]
+}
+
 impl Patch {
+    /// Unit normal out of the domain at the `i`-th node; zeros where the surface has an edge there.
+    pub fn smooth_normal(&self, i: usize) -> [f64; 3] {
+        smooth_normal(self.areas[i], self.sizes[i])
+    }
+
     /// Those of its nodes that lie in a range of rows, and their areas.
     pub fn within(&self, rows: &Range<usize>) -> (&[u32], &[[f64; 3]]) {
         let bound = |row: usize| self.nodes.partition_point(|&i| (i as usize) < row);

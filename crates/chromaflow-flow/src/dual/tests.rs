@@ -156,3 +156,17 @@ fn areas_are_sums_over_the_elements_in_their_order() {
         }
     }
 }
+
+/// Where a wall bends by 100 degrees it has no normal; a force is pressure along one, and friction across it.
+#[test]
+fn forces_part_where_walls_are_smooth() {
+    assert_eq!(smooth_normal([0.0, 0.0, -0.95], 1.0), [0.0, 0.0, -1.0]);
+    assert_eq!([smooth_normal([0.0, 0.6, 0.0], 1.0), smooth_normal([0.0; 3], 0.0)], [[0.0; 3]; 2]);
+    let normal = [0.6, 0.0, 0.8];
+    let [along, rest] = along_and_rest([1.0, 2.0, 3.0], normal);
+    for (d, x) in [1.8, 0.0, 2.4].into_iter().enumerate() {
+        assert!((along[d] - x).abs() < 1e-15 && (along[d] + rest[d] - [1.0, 2.0, 3.0][d]).abs() < 1e-15);
+    }
+    assert!(dot(rest, normal).abs() < 1e-15);
+    assert_eq!(along_and_rest([1.0, 2.0, 3.0], [0.0; 3]), [[0.0; 3], [1.0, 2.0, 3.0]]);
+}

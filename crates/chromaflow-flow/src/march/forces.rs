@@ -1,7 +1,7 @@
 //! Forces on walls and their coefficients.
 
 use crate::config::FlowConfig;
-use crate::dual::{Dual, Patch, cross, dot, sub};
+use crate::dual::{Dual, Patch, along_and_rest, cross, dot, sub};
 use crate::gradient::NodeRecord;
 use crate::ranks::Rows;
 
@@ -170,10 +170,15 @@ impl Walls {
     }
 }
 
+fn plus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    std::array::from_fn(|d| a[d] + b[d])
+}
+
 /// Sums of a wall: force and moment of pressure, and of friction.
 const WALL: usize = 12;
 
-/// Forces on the walls of `config`. `friction(patch, i)` is the viscous force on the `i`-th node of a patch. Over ranks, each adds up
+/// Forces on the walls of `config`. `reaction(patch, i)` is what the wall takes up at the `i`-th node of a patch beside the pressure there: friction, and
+/// along the normal what momentum leaves of the node's pressure, which counts as pressure where the wall is smooth. Over ranks, each adds up
 /// the nodes that it owns.
 pub fn forces(
     config: &FlowConfig,
@@ -181,7 +186,7 @@ pub fn forces(
     dual: &Dual,
     nodes: &[NodeRecord],
     rows: Option<&Rows>,
-    friction: impl Fn(usize, usize) -> [f64; 3],
+    reaction: impl Fn(usize, usize) -> [f64; 3],
 ) -> Forces {
     let is_wall =
         |(_, patch): &(usize, &Patch)| config.boundaries.get(&patch.name).is_some_and(|b| b.is_wall());
@@ -196,8 +201,10 @@ pub fn forces(
                         let mut one = [Coefficients::default(); 2];
                         let x = [record[5], record[6], record[7]];
                         let part = rows.in_sector(node);
-                        one[0].add(scale, x, n.map(|v| part * (record[4] - scale.pressure) * v));
-                        one[1].add(scale, x, friction(*p, i).map(|v| part * v));
+                        let [along, friction] = along_and_rest(reaction(*p, i), patch.smooth_normal(i));
+                        let pressure = plus(along, n.map(|v| (record[4] - scale.pressure) * v));
+                        one[0].add(scale, x, pressure.map(|v| part * v));
+                        one[1].add(scale, x, friction.map(|v| part * v));
                         let parts = one.iter().flat_map(|c| c.force.into_iter().chain(c.moment));
                         parts.enumerate().for_each(|(k, value)| add(WALL * at + k, value));
                     }
@@ -219,8 +226,9 @@ pub fn forces(
         for (i, (&node, n)) in patch.nodes.iter().zip(&patch.areas).enumerate() {
             let record = &nodes[node as usize];
             let x = [record[5], record[6], record[7]];
-            pressure.add(scale, x, n.map(|v| (record[4] - scale.pressure) * v));
-            viscous.add(scale, x, friction(p, i));
+            let [along, friction] = along_and_rest(reaction(p, i), patch.smooth_normal(i));
+            pressure.add(scale, x, plus(along, n.map(|v| (record[4] - scale.pressure) * v)));
+            viscous.add(scale, x, friction);
         }
         (patch.name.as_str(), pressure, viscous)
     });

@@ -435,8 +435,8 @@ impl FlowSystem {
 
     /// Force and moment coefficients of the present state.
     pub(super) fn forces(&self) -> Forces {
-        let friction = |patch, i| self.friction_on(patch, i);
-        forces(&self.config, &self.scale, &self.dual, &self.nodes, self.over.as_ref(), friction)
+        let reaction = |patch, i| self.friction_on(patch, i);
+        forces(&self.config, &self.scale, &self.dual, &self.nodes, self.over.as_ref(), reaction)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{FlowSolver, FlowSystem};
 use crate::config::Boundary;
-use crate::dual::{Patch, dot, norm};
+use crate::dual::{Patch, along_and_rest, dot, norm, smooth_normal};
 use crate::gas::{Transport, temperature, viscosity};
 use crate::march::{Host, Order, Spread};
 use crate::output::Field;
@@ -100,9 +100,10 @@ impl FlowSystem {
         let mach = self.config.freestream.mach;
         let dynamic = 0.5 * mach * mach;
         let (mut friction, mut heat) = (vec![[0.0; 3]; self.q.len()], vec![0.0; self.q.len()]);
-        for ((row, [x, y, z, q]), (_, area)) in self.wall_rows().zip(&self.friction).zip(self.wall_areas()) {
+        for ((row, [x, y, z, q]), (n, area)) in self.wall_rows().zip(&self.friction).zip(self.wall_areas()) {
             let row = row as usize;
-            friction[row] = [x, y, z].map(|f| f / (area * dynamic));
+            let [_, shear] = along_and_rest([*x, *y, *z], smooth_normal(n, area));
+            friction[row] = shear.map(|f| f / (area * dynamic));
             heat[row] = q / (area * dynamic * mach);
         }
         (friction, heat)
@@ -131,7 +132,8 @@ impl FlowSystem {
             }
             let w = primitive_of(&self.nodes[i]);
             let mu = transport.scale * viscosity(transport, temperature(self.gas, &w));
-            height * (norm([load[0], load[1], load[2]]) / area * w[0]).sqrt() / mu
+            let [_, shear] = along_and_rest([load[0], load[1], load[2]], smooth_normal(n, area));
+            height * (norm(shear) / area * w[0]).sqrt() / mu
         };
         walls.map(|((wall, area), load)| height(wall, area, load)).collect()
     }

@@ -5,7 +5,7 @@ use crate::config::{
     Boundary, Equations, Limiter, NewtonKrylov, Steady, Time, TurbulenceConfig, TurbulenceModel,
 };
 use crate::march::{Moment, Place};
-use crate::mesh::generate::{Cells, box_mesh};
+use crate::mesh::generate::{Cells, Cylinder, box_mesh};
 use crate::testmesh::mixed_cube;
 use crate::turbulence::testcases::along_a_wall;
 use chromaflow::factor::block_ilu::Fill;
@@ -385,4 +385,27 @@ fn a_channel_of_given_mass_flow() {
     }
     solver.resume(&restart).unwrap();
     assert_eq!(solver.host.boundaries.iter().map(|b| b.outlet.pressure).fold(0.0, f64::max), before);
+}
+
+/// Friction lies along a curved wall; what momentum leaves of a node's pressure is pressure.
+#[test]
+fn friction_lies_along_walls() {
+    let mesh = Cylinder { cells: [32, 16], radius: 8.0, growth: 1.3, triangles: false }.mesh();
+    let mut config = FlowConfig { equations: Equations::Laminar, ..FlowConfig::default() };
+    (config.freestream.mach, config.freestream.reynolds) = (0.2, 40.0);
+    config.boundaries = [("cylinder", Boundary::NoSlipAdiabatic), ("farfield", Boundary::Farfield)]
+        .map(|(name, boundary)| (name.to_owned(), boundary))
+        .into();
+    let mut solver = FlowSolver::new(&mesh, config, Arc::new(Team::new(1))).unwrap();
+    solver.run(|report| report.iteration < 6);
+    let (fields, forces) = (solver.fields(), solver.forces());
+    let skin = fields.iter().find(|f| f.name == "skin_friction").unwrap();
+    let (mut most, mut off) = (0.0_f64, 0.0_f64);
+    for (x, f) in mesh.nodes.iter().zip(skin.values.chunks_exact(3)) {
+        most = most.max(f[0].hypot(f[1]));
+        off = off.max((f[0] * x[0] + f[1] * x[1]).abs() / x[0].hypot(x[1]));
+    }
+    assert!(most > 0.01 && off < 1e-12 * most, "{most} {off}");
+    let sum = forces.pressure.cd + forces.viscous.cd;
+    assert!((forces.total.cd - sum).abs() < 1e-14 && forces.viscous.cd > 0.1 * sum, "{forces:?}");
 }

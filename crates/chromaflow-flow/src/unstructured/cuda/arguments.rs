@@ -28,7 +28,7 @@ kernels! {
             first_bad: Write<u32>,
         },
         wall_forces: WallForces {
-            parts: Read<[u32; 2]>, faces: Read<[u32; 2]>, areas: Read<f64>, nodes: Read<f64>,
+            parts: Read<[u32; 2]>, faces: Read<[u32; 2]>, areas: Read<f64>, normals: Read<f64>, nodes: Read<f64>,
             friction: Read<f64>, free_pressure: f64, cx: f64, cy: f64, cz: f64, partials: Write<f64>,
         },
         apply_update: ApplyUpdate {

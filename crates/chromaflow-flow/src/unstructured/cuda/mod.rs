@@ -48,12 +48,13 @@ pub(crate) use steps::kernel_source;
 struct WallFaces {
     nodes: DeviceBuffer<u32>,
     areas: DeviceBuffer<f64>,
+    normals: DeviceBuffer<f64>,
     walls: Walls,
 }
 
 impl WallFaces {
     fn new(stream: &Stream, solver: &FlowSystem) -> Result<Self, GpuError> {
-        let (mut nodes, mut areas, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut nodes, mut areas, mut normals, mut names) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (p, patch) in solver.dual.patches.iter().enumerate() {
             if !solver.boundaries[p].kind.is_wall() {
                 continue;
@@ -66,11 +67,13 @@ impl WallFaces {
                 nodes.extend([node, if own { at } else { u32::MAX }]);
                 let part = solver.over.as_ref().map_or(1.0, |rows| rows.in_sector(node));
                 areas.extend([area[0], area[1], area[2], share].map(|a| if own { part * a } else { 0.0 }));
+                normals.extend(patch.smooth_normal(i));
             }
         }
         Ok(Self {
             nodes: stream.upload(&nodes)?,
             areas: stream.upload(&areas)?,
+            normals: stream.upload(&normals)?,
             walls: Walls { scale: solver.scale, names, counted: solver.config.reference.markers.clone() },
         })
     }

@@ -97,7 +97,7 @@ extern "C" __global__ void add_parts(AddParts) {
 
 // Forces on walls: partial sums of pressure force, its moment, friction, its moment (12 numbers), a thread block a part
 // of one patch. `faces` {node, place among the walls without slip or NONE}; `areas` [faces][4] with the share of
-// friction last.
+// friction last; `normals` [faces][3], zeros at edges. What walls take up along the normal counts as pressure.
 extern "C" __global__ void __launch_bounds__(256)
 wall_forces(WallForces) {
     Vec3 arm = {}, f[2] = {};
@@ -111,6 +111,13 @@ wall_forces(WallForces) {
         for (int d = 0; d < 3; d++) {
             f[0][d] = (node.w[4] - free_pressure) * areas[at * 4 + d];
             f[1][d] = face.y == NONE ? 0.0 : areas[at * 4 + 3] * friction[(u64)face.y * 4 + d];
+        }
+        const Vec3 normal = {normals[at * 3], normals[at * 3 + 1], normals[at * 3 + 2]};
+        const double along = f[1][0] * normal[0] + f[1][1] * normal[1] + f[1][2] * normal[2];
+#pragma unroll
+        for (int d = 0; d < 3; d++) {
+            f[0][d] += along * normal[d];
+            f[1][d] -= along * normal[d];
         }
     }
     sum_forces(arm, f, partials);

@@ -104,7 +104,7 @@ impl FlowCuda {
                 partials: &self.sums.norms, first_bad: self.count(Count::BadResidual),
             } }?;
             enqueue! { self.sums.over_walls(&k.wall_forces), stream, WallForces {
-                parts: &self.sums.parts, faces: &walls.nodes, areas: &walls.areas, nodes: &self.nodes,
+                parts: &self.sums.parts, faces: &walls.nodes, areas: &walls.areas, normals: &walls.normals, nodes: &self.nodes,
                 friction: &self.friction, free_pressure: walls.walls.scale.pressure, cx, cy, cz,
                 partials: &self.sums.forces,
             } }?;
