@@ -2,6 +2,7 @@
 
 use crate::error::{CliError, CliResult};
 use chromaflow::files::{AtomicFile, FileError};
+use chromaflow::gpu::Wish;
 use chromaflow_device::Team;
 use chromaflow_device::cuda::Gpu;
 use clap::{Args, ValueEnum};
@@ -55,6 +56,8 @@ pub struct Context {
     gpu: Option<Gpu>,
     /// GPUs of all ranks.
     gpus: usize,
+    /// How values are to pass between GPUs of ranks.
+    wish: Wish,
     team: OnceLock<Arc<Team>>,
 }
 
@@ -84,7 +87,7 @@ impl Context {
             ensure_writable(path)?;
         }
         let gpus = usize::from(gpu.is_some());
-        Ok(Self { global, gpu, gpus, team: OnceLock::new() })
+        Ok(Self { global, gpu, gpus, wish: Wish::default(), team: OnceLock::new() })
     }
 
     /// The same on a GPU of this machine, one of so many that ranks compute on together.
@@ -93,7 +96,7 @@ impl Context {
     /// Status 3 where it cannot be used.
     pub fn on_gpu(&self, ordinal: usize, gpus: usize) -> CliResult<Self> {
         let global = GlobalArgs { backend: Backend::Cuda, ..self.global.clone() };
-        Ok(Self { global, gpu: Some(open_gpu(ordinal)?), gpus, team: self.team.clone() })
+        Ok(Self { global, gpu: Some(open_gpu(ordinal)?), gpus, wish: self.wish, team: self.team.clone() })
     }
 
     /// The threads, started at first use: `--threads`, or one per core this process may use.
@@ -107,7 +110,7 @@ impl Context {
         let global = GlobalArgs { quiet: true, json: None, ..self.global.clone() };
         let team = OnceLock::new();
         let _ = team.set(Arc::clone(self.team()));
-        Self { global, gpu: self.gpu.clone(), gpus: self.gpus, team }
+        Self { global, gpu: self.gpu.clone(), gpus: self.gpus, wish: self.wish, team }
     }
 
     /// The same for one of `size` ranks that share this machine: with its part of the threads, and with something to say on the first
@@ -121,8 +124,25 @@ impl Context {
             global: GlobalArgs { threads, json, quiet, ..self.global.clone() },
             gpu: None,
             gpus: 0,
+            wish: self.wish,
             team: OnceLock::new(),
         }
+    }
+
+    /// The same with a wish of how values pass between GPUs of ranks.
+    pub fn wishing(&self, wish: Wish) -> Self {
+        Self {
+            global: self.global.clone(),
+            gpu: self.gpu.clone(),
+            gpus: self.gpus,
+            wish,
+            team: self.team.clone(),
+        }
+    }
+
+    /// How values are to pass between GPUs of ranks.
+    pub fn wish(&self) -> Wish {
+        self.wish
     }
 
     /// The GPU that `--backend cuda` asks for.

@@ -110,7 +110,7 @@ fn gpu() -> Vec<String> {
                 format!("NCCL {} passes messages between GPUs of processes and of hosts", nccl.version())
             }
             Err(missing) => {
-                format!("{missing}; without it messages between GPUs of processes go through the host")
+                format!("{missing}; without it ranks on several hosts need --halo staged: messages through the host")
             }
         });
     }
@@ -172,7 +172,7 @@ fn between_processes(gpu: &Gpu) -> String {
                 .to_owned()
         }
         Err(error) => format!(
-            "no CUDA IPC ({error}): ranks of mpirun on one host exchange by NCCL, or through the host"
+            "no CUDA IPC ({error}): ranks of mpirun on one host exchange by NCCL, or with --halo staged through the host"
         ),
     }
 }
@@ -183,7 +183,7 @@ fn peers_in_words(count: usize, apart: &[(usize, usize)]) -> String {
     }
     let list: Vec<String> = apart.iter().map(|(a, b)| format!("{a} to {b}")).collect();
     format!(
-        "peer access is missing from {}: --gpus over these exchanges by NCCL, or through the host",
+        "peer access is missing from {}: --gpus over these exchanges by NCCL, or with --halo staged through the host",
         list.join(", ")
     )
 }

@@ -216,6 +216,7 @@ fn what_ranks_do_not_compute_is_refused_by_name() {
     let matrix = ["-q", "run", "case.toml", "--ranks", "2", "--set", "output.matrix=1"];
     refused(&matrix, "one rank alone writes linear systems");
     refused(&["-q", "run", "case.toml", "--ranks", "2", "--gpus", "2"], "--gpus");
+    refused(&["-q", "run", "case.toml", "--ranks", "2", "--halo", "staged"], "--halo is about GPUs");
 }
 
 /// More GPUs than any machine has, in both spellings: said before the mesh is read, with what is there or missing.

@@ -25,6 +25,8 @@ pub use record::{cuts, history, live, loads, profiles, samples, surface, trace};
 pub use screen::{Goal, Screen, bytes, duration};
 pub use unstructured::WallCells;
 
+use over_ranks::HaloWord;
+
 use crate::case::{self, Case};
 use crate::context::Context;
 use crate::error::{CliResult, Done};
@@ -70,6 +72,9 @@ pub struct Args {
     /// Divide the mesh among N GPUs of this machine, a rank on each: --ranks N --backend cuda
     #[arg(long, value_name = "N", conflicts_with = "ranks")]
     gpus: Option<NonZeroUsize>,
+    /// How values pass between the GPUs of ranks
+    #[arg(long, value_enum, value_name = "HOW", default_value = "shortest")]
+    halo: HaloWord,
     /// How long a rank waits for a message of another one before the run ends
     #[arg(long, value_name = "SECONDS", default_value = "30")]
     patience: NonZeroU32,
@@ -104,6 +109,7 @@ impl Args {
             verify: false,
             ranks: None,
             gpus: None,
+            halo: HaloWord::default(),
             patience: over_ranks::PATIENCE,
             reproducible: false,
             print_defaults: false,
@@ -136,6 +142,7 @@ fn one(args: &Args, ctx: &Context, ranks: Option<Ranks>) -> CliResult {
     if let Some(ranks) = &ranks {
         over_ranks::refuse(&source, &case)?;
         over_ranks::agree(ranks, &source)?;
+        over_ranks::can_pass(ranks, ctx)?;
     }
     match (source, case) {
         (source, Case::Unstructured(case)) => unstructured::run(args, ctx, source, case, ranks, start),

@@ -13,6 +13,7 @@ use crate::cite;
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
 use crate::run::files::Files;
+use chromaflow::gpu::Wish;
 use chromaflow_device::cuda::Gpu;
 use chromaflow_flow::config::Boundary;
 use chromaflow_flow::grid::{Grid, GridError};
@@ -101,7 +102,7 @@ pub fn run(
 /// Moves a solver to the GPU, where one computes.
 fn compute_on_gpu<S: GridSystem>(solver: &mut March<S>, ctx: &Context, source: &Source) -> CliResult<()> {
     let Some(gpu) = ctx.gpu() else { return Ok(()) };
-    S::use_gpu(solver, gpu).map_err(|e| match e {
+    S::use_gpu(solver, gpu, ctx.wish()).map_err(|e| match e {
         FlowError::Linear(what) => source.error(&["structured", "method"], &what),
         other => CliError::environment(other.to_string()),
     })
@@ -301,7 +302,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
 
 /// What the solvers of structured grids have in common besides: unknowns in the cells, implicit; in the nodes, explicit.
 trait GridSystem: Shown {
-    fn use_gpu(solver: &mut March<Self>, gpu: &Gpu) -> Result<(), FlowError>;
+    fn use_gpu(solver: &mut March<Self>, gpu: &Gpu, wish: Wish) -> Result<(), FlowError>;
     fn grid(solver: &March<Self>) -> &Grid;
     fn entropy_error(solver: &March<Self>) -> f64;
     fn on_points(solver: &March<Self>, mesh: &Mesh, width: usize, rows: &[f64]) -> Vec<f64>;
@@ -313,10 +314,10 @@ trait GridSystem: Shown {
 
 /// Hands every call on to the solver's own method of that name; rows are put on points by the second function.
 macro_rules! grid_system {
-    ($system:ty, $on_points:expr $(, $more:item)*) => {
+    ($system:ty, $use_gpu:expr, $on_points:expr $(, $more:item)*) => {
         impl GridSystem for $system {
-            fn use_gpu(solver: &mut March<Self>, gpu: &Gpu) -> Result<(), FlowError> {
-                solver.use_gpu(gpu)
+            fn use_gpu(solver: &mut March<Self>, gpu: &Gpu, wish: Wish) -> Result<(), FlowError> {
+                $use_gpu(solver, gpu, wish)
             }
             fn grid(solver: &March<Self>) -> &Grid {
                 solver.grid()
@@ -337,6 +338,7 @@ macro_rules! grid_system {
 
 grid_system!(
     StructuredSystem,
+    StructuredSolver::use_gpu_by,
     |solver: &StructuredSolver, mesh: &Mesh, width, rows| {
         on_points(mesh, width, &solver.of_all_cells(width, rows))
     },
@@ -344,5 +346,8 @@ grid_system!(
         Division::of(solver.division(), solver.halo_path())
     }
 );
-grid_system!(LaxWendroffSystem, |solver: &LaxWendroffSolver, _: &Mesh, width, rows| solver
-    .in_mesh_order(width, rows));
+grid_system!(
+    LaxWendroffSystem,
+    |solver: &mut LaxWendroffSolver, gpu, _| solver.use_gpu(gpu),
+    |solver: &LaxWendroffSolver, _: &Mesh, width, rows| solver.in_mesh_order(width, rows)
+);

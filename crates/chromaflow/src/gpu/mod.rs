@@ -40,6 +40,14 @@ pub enum GpuError {
     /// Between ranks.
     #[error(transparent)]
     Ranks(#[from] chromaflow_comm::CommError),
+    /// Rows cannot pass between the devices of ranks as is wished for.
+    #[error(
+        "there is no way for rows between GPUs: {why}; or have them pass through the host, which is slow: --halo staged"
+    )]
+    NoWay {
+        /// What stands in the way of each.
+        why: String,
+    },
     /// No values yet.
     #[error("the matrix has no values yet: set them first")]
     NoValues,

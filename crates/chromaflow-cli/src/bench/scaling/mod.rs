@@ -13,7 +13,8 @@ mod table;
 use crate::case::ExchangeName;
 use crate::context::{Backend, Context};
 use crate::error::{CliError, CliResult, Done};
-use crate::run::{self, Prepared, over_ranks};
+use crate::run::over_ranks::{self, HaloWord};
+use crate::run::{self, Prepared};
 use chromaflow::files::AtomicFile;
 use chromaflow::gpu::Wish;
 use chromaflow::{Policy, dist::SweepExchange};
@@ -103,30 +104,6 @@ impl ExchangeWord {
             SweepExchange::ColorLate => "late",
             SweepExchange::EverySweep => "sweep",
             SweepExchange::EverySolve => "solve",
-        }
-    }
-}
-
-/// How values pass between GPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum HaloWord {
-    /// By peer stores where the GPUs can, within sweeps where each rank has one of its own, else as `nccl`
-    Shortest,
-    /// By peer stores between kernels where the GPUs can, else as `nccl`
-    Posted,
-    /// By NCCL where it is installed, else staged
-    Nccl,
-    /// Through page-locked memory of the host
-    Staged,
-}
-
-impl HaloWord {
-    fn wish(self) -> Wish {
-        match self {
-            Self::Shortest => Wish::Shortest,
-            Self::Posted => Wish::Posted,
-            Self::Nccl => Wish::Nccl,
-            Self::Staged => Wish::Staged,
         }
     }
 }

@@ -35,9 +35,9 @@ use super::{DeviceJacobian, GpuError, Storage, source};
 use crate::dist::{Links, Share};
 pub(crate) use arguments::Posts;
 use arguments::{EmptyRows, ImagesOfRows, RowsInBoxes, RowsOfVector, UnitRows};
-use chromaflow_comm::Op;
+use chromaflow_comm::{Communicator, Op};
 use chromaflow_device::cuda::{
-    DeviceBuffer, DeviceSlice, Kernel, KernelSource, Read, Share as Pointer, Stream, Write,
+    DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Read, Share as Pointer, Stream, Write,
 };
 use chromaflow_device::{kernel_arguments, kernels};
 pub(crate) use direct::{Direct, MAIL};
@@ -61,16 +61,16 @@ pub(crate) fn kernel_source() -> KernelSource {
 /// How messages are to pass between devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wish {
-    /// From device to device where all neighbors can, in one process or in several of a host, else by NCCL where it is installed, else through the host; [`ShareCuda::path`] says
-    /// which it is.
+    /// From device to device where all neighbors can, in one process or in several of a host, else by NCCL; [`ShareCuda::path`] says which it
+    /// is.
     #[default]
     Shortest,
     /// The same, but where devices write into one another's memory no kernel of a sweep waits: events of the streams do, between processes
     /// kernels of exchanges.
     Posted,
-    /// By NCCL, else through the host.
+    /// By NCCL.
     Nccl,
-    /// Through the host.
+    /// Through the host: slow, and never chosen unasked.
     Staged,
 }
 
@@ -85,6 +85,30 @@ pub enum Path {
     Nccl(String),
     /// Through page-locked memory and the communicator, and why.
     Staged(String),
+}
+
+impl Wish {
+    /// Whether rows can pass so, as far as it is known before there is a mesh: between hosts, between devices that cannot reach one another's
+    /// memory and where it is asked for, NCCL must be there. Collective.
+    ///
+    /// # Errors
+    /// [`GpuError::NoWay`] on all ranks alike; [`GpuError::Ranks`] when another rank has failed.
+    pub fn check(self, ranks: &dyn Communicator, gpu: &Gpu) -> Result<(), GpuError> {
+        if ranks.size() < 2 || self == Self::Staged {
+            return Ok(());
+        }
+        let why = match self {
+            Self::Nccl => "NCCL was asked for".to_owned(),
+            _ => match peer::far(ranks, gpu)? {
+                None => return Ok(()),
+                Some(why) => why,
+            },
+        };
+        match nccl::missing(ranks, gpu)? {
+            None => Ok(()),
+            Some(missing) => Err(GpuError::NoWay { why: format!("{why}; {missing}") }),
+        }
+    }
 }
 
 impl fmt::Display for Path {
@@ -132,7 +156,7 @@ enum Way {
 }
 
 impl Way {
-    /// The shortest one that is wished for and open to all ranks. Collective.
+    /// The shortest one that is wished for and open to all ranks. Nothing passes through the host unless that is asked for. Collective.
     fn find(share: &Arc<Share>, stream: &Stream, words: usize, wish: Wish) -> Result<(Self, Path), GpuError> {
         let mut faults = Vec::new();
         if share.ranks().size() == 1 && share.ranks().in_process().is_none() {
@@ -154,20 +178,20 @@ impl Way {
                 Err(why) => faults.push(why),
             }
         }
-        if wish == Wish::Staged {
-            faults.push("as asked for".to_owned());
-        } else {
-            match ByNccl::new(share, stream, words)? {
-                Ok(nccl) => {
-                    nccl.watched_by(share);
-                    faults.insert(0, nccl.version().to_owned());
-                    return Ok((Self::Nccl(nccl), Path::Nccl(faults.join("; "))));
+        if wish != Wish::Staged {
+            let nccl = match ByNccl::new(share, stream, words)? {
+                Ok(nccl) => nccl,
+                Err(why) => {
+                    faults.push(why);
+                    return Err(GpuError::NoWay { why: faults.join("; ") });
                 }
-                Err(why) => faults.push(format!("no NCCL: {why}")),
-            }
+            };
+            nccl.watched_by(share);
+            faults.insert(0, nccl.version().to_owned());
+            return Ok((Self::Nccl(nccl), Path::Nccl(faults.join("; "))));
         }
         let staged = Staged::new(share.halo().neighbors(), stream, words)?;
-        Ok((Self::Staged(staged), Path::Staged(faults.join("; "))))
+        Ok((Self::Staged(staged), Path::Staged("as asked for".to_owned())))
     }
 }
 
@@ -201,7 +225,7 @@ impl ShareCuda {
     /// are not all here: ghosts that nobody solves for.
     ///
     /// # Errors
-    /// [`GpuError::Cuda`]; [`GpuError::Ranks`] when another rank has failed.
+    /// [`GpuError::Cuda`]; [`GpuError::NoWay`] where rows cannot pass as is wished for; [`GpuError::Ranks`] when another rank has failed.
     pub fn new(
         share: &Arc<Share>,
         stream: &Stream,

@@ -11,7 +11,7 @@ use super::boxes::Boxes;
 use crate::dist::Share;
 use crate::gpu::GpuError;
 use chromaflow_comm::{CommError, Communicator};
-use chromaflow_device::cuda::{CudaError, Event, Leg, Nccl, NcclRank, Stream};
+use chromaflow_device::cuda::{CudaError, Event, Gpu, Leg, Nccl, NcclRank, Stream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
@@ -41,13 +41,7 @@ impl ByNccl {
         if ranks.size() < 2 {
             return Ok(Err("a rank alone".to_owned()));
         }
-        let found = match Nccl::open() {
-            Ok(nccl) => format!("+{} {}", nccl.version(), stream.gpu().facts().uuid),
-            Err(error) => error.to_string(),
-        };
-        let all = ranks.gather_all(found.as_bytes())?;
-        let all: Vec<_> = all.iter().map(|found| String::from_utf8_lossy(found).into_owned()).collect();
-        if let Some(why) = unfit(&all) {
+        if let Some(why) = missing(&**ranks, stream.gpu())? {
             return Ok(Err(why));
         }
         let nccl = Nccl::open()?;
@@ -121,6 +115,17 @@ impl Drop for ByNccl {
         // What is under way ends before the communicator does. A device that has failed does nothing any more.
         let _ = self.beside.synchronize();
     }
+}
+
+/// Why messages of all these ranks cannot pass by NCCL, on all of them alike. Collective.
+pub(super) fn missing(ranks: &dyn Communicator, gpu: &Gpu) -> Result<Option<String>, CommError> {
+    let found = match Nccl::open() {
+        Ok(nccl) => format!("+{} {}", nccl.version(), gpu.facts().uuid),
+        Err(error) => error.to_string(),
+    };
+    let all = ranks.gather_all(found.as_bytes())?;
+    let all: Vec<_> = all.iter().map(|found| String::from_utf8_lossy(found).into_owned()).collect();
+    Ok(unfit(&all))
 }
 
 /// Why messages cannot pass by NCCL, of what each rank has found: `+version uuid`, or what is wrong there.

@@ -147,6 +147,30 @@ impl Hosts {
     }
 }
 
+/// Why devices cannot all write into one another's memory, on all ranks alike, as far as that is known before anybody has neighbors. Collective.
+pub(super) fn far(ranks: &dyn Communicator, gpu: &Gpu) -> Result<Option<String>, GpuError> {
+    let (own, sites) = (ranks.rank(), Site::all(ranks, gpu)?);
+    let others = || (0..sites.len()).filter(|&other| other != own);
+    let mut fault = None;
+    if Between::of(ranks) == Between::Threads {
+        for other in others() {
+            if !gpu.reaches(sites[other].ordinal)? {
+                fault = Some(unreached(sites[own].ordinal, sites[other].ordinal));
+                break;
+            }
+        }
+    } else {
+        let all: Vec<Neighbor> =
+            others().map(|rank| Neighbor { rank, send: Vec::new(), receive: Vec::new() }).collect();
+        fault = unfit(&sites, own, &all);
+    }
+    Ok(agreed(ranks, fault)?)
+}
+
+fn unreached(own: usize, other: usize) -> String {
+    format!("GPU {own} cannot reach the memory of GPU {other}")
+}
+
 /// Why the device of a rank cannot write into the memory of its neighbors', as far as that is known beforehand. Where it can, threads open
 /// their memory.
 fn closed(
@@ -165,8 +189,7 @@ fn closed(
     for n in neighbors {
         let other = sites[n.rank].ordinal;
         if !gpu.reaches(other)? {
-            let own = sites[rank].ordinal;
-            return Ok(Some(format!("GPU {own} cannot reach the memory of GPU {other}")));
+            return Ok(Some(unreached(sites[rank].ordinal, other)));
         }
         gpu.open_memory_to(other)?;
     }

@@ -42,8 +42,8 @@ fn on_ranks_of<T: Send + 'static>(
         let share = Arc::new(ShareCuda::new(&own.share, &stream, &[], 5, wish)?);
         match wish {
             Wish::Shortest | Wish::Posted => assert_eq!(*share.path(), Path::Peer(Between::Threads)),
-            // NCCL refuses ranks that share a device.
-            Wish::Nccl | Wish::Staged => assert!(matches!(share.path(), Path::Staged(_))),
+            Wish::Staged => assert!(matches!(share.path(), Path::Staged(_))),
+            Wish::Nccl => unreachable!("it refuses ranks that share a device"),
         }
         let done = job(&own, &share, &stream)?;
         own.share.check()?;
@@ -106,7 +106,7 @@ fn cuda_small_exchanges_bring_owners_values() {
     if test_stream().is_none() {
         return;
     }
-    for wish in [Wish::Shortest, Wish::Nccl, Wish::Staged] {
+    for wish in [Wish::Shortest, Wish::Staged] {
         for (size, layers) in [(1, 1), (2, 1), (3, 2), (5, 2)] {
             on_ranks(size, Policy::D, (layers, wish), move |own, share, stream| {
                 for turn in 0..7 {
@@ -130,6 +130,30 @@ fn cuda_small_exchanges_bring_owners_values() {
                 Ok(())
             });
         }
+    }
+}
+
+/// Rows never pass through the host unasked: where NCCL refuses, or is not there, that is an error on every rank, before there are rows and
+/// when there are.
+#[test]
+fn cuda_small_staging_is_never_chosen_unasked() {
+    if test_stream().is_none() {
+        return;
+    }
+    let found = run(3, PATIENCE, move |ranks: &Threads| -> Result<_, GpuError> {
+        let own = local(ranks, &system(Policy::D), 1, false);
+        let stream = Gpu::open(0)?.stream()?;
+        for wish in [Wish::Shortest, Wish::Posted, Wish::Staged] {
+            wish.check(ranks, stream.gpu())?;
+        }
+        let early = Wish::Nccl.check(ranks, stream.gpu()).err();
+        let late = ShareCuda::new(&own.share, &stream, &[], 5, Wish::Nccl).err();
+        Ok([early, late].map(|error| error.map(|error| error.to_string())))
+    });
+    for said in found.unwrap().into_iter().flatten() {
+        let said = said.expect("three ranks share a device");
+        assert!(said.contains("share a GPU, which NCCL refuses") || said.contains("libnccl.so.2"), "{said}");
+        assert!(said.ends_with("--halo staged"), "{said}");
     }
 }
 

@@ -1,4 +1,13 @@
-//! Ranks of a run: who they are, what they agree on before the mesh is read, and how they end.
+//! Ranks of a run: who they are, and how they end.
+
+mod agree;
+mod hosts;
+
+pub use agree::{agree, asked, same_grid};
+pub use hosts::{HaloWord, can_pass, enough_gpus};
+
+use agree::Asked;
+use hosts::{gpu_of_process, on_this_host};
 
 use super::files::RESTART;
 use super::{Args, interrupt, unstructured};
@@ -6,17 +15,12 @@ use crate::case::{Case, CaseFile, Source, StepName};
 use crate::context::{Backend, Context};
 use crate::error::{CliError, CliResult, Done};
 use chromaflow_comm::mpi::{Launch, Mpi, launch};
-use chromaflow_comm::{CommError, Communicator, RunError, Solo, Tag, run};
-use chromaflow_device::cuda::Gpu;
+use chromaflow_comm::{CommError, Communicator, RunError, Solo, run};
 use chromaflow_flow::FlowSolver;
-use chromaflow_flow::grid::Grid;
 use chromaflow_flow::march::{FlowError, Host, March};
-use chromaflow_flow::mesh::{Marker, Mesh};
 use chromaflow_flow::ranks::FilesError;
 use chromaflow_flow::unstructured::Ranks;
 use serde_json::{Map, Value, json};
-use std::fmt::Write as _;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,6 +41,10 @@ pub fn are_several(args: &Args) -> bool {
 pub fn start(args: &Args, ctx: &Context) -> CliResult {
     let launched = launch().filter(|launch| launch.size > 1);
     let on_gpus = args.gpus.is_some() || ctx.global.backend == Backend::Cuda;
+    if args.halo != HaloWord::default() && !on_gpus {
+        return Err(CliError::input("--halo is about GPUs: ask for them by --gpus or --backend cuda"));
+    }
+    let ctx = &ctx.wishing(args.halo.wish());
     match (launched, args.ranks.or(args.gpus)) {
         (Some(launch), Some(asked)) if asked.get() != launch.size || args.gpus.is_some() => {
             let option = if args.gpus.is_some() { "--gpus" } else { "--ranks" };
@@ -99,22 +107,6 @@ pub fn followed(
 
 fn one_rank(args: &Args, ctx: &Context) -> CliResult {
     super::one(args, ctx, args.reproducible.then(alone))
-}
-
-/// Whether this machine has so many GPUs as an option asks for.
-///
-/// # Errors
-/// Status 3 with what there is.
-pub fn enough_gpus(option: &str, asked: usize) -> CliResult<()> {
-    let count = Gpu::count().map_err(|e| CliError::environment(format!("{option} {asked}: {e}")))?;
-    if asked <= count {
-        return Ok(());
-    }
-    let shown = if count == 1 { "1 GPU".to_owned() } else { format!("{count} GPUs") };
-    Err(CliError::environment(format!(
-        "{option} {asked}, but this machine shows {shown}: a rank computes on a GPU of its own; ask for at most {count} (`chromaflow \
-         doctor` lists them; CUDA_VISIBLE_DEVICES hides devices)"
-    )))
 }
 
 /// One rank that computes as several do.
@@ -190,45 +182,7 @@ fn processes(args: &Args, ctx: &Context, launch: Launch) -> CliResult {
     ended
 }
 
-/// Ranks on this host that may use the same cores as this one.
-fn on_this_host(ranks: &dyn Communicator) -> CliResult<usize> {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let status = read("/proc/self/status");
-    let cores = status.lines().find(|line| line.starts_with("Cpus_allowed_list")).unwrap_or_default();
-    let own = format!("{}{cores}", read("/proc/sys/kernel/hostname"));
-    let all = ranks.gather_all(own.as_bytes()).map_err(|e| lost(&e))?;
-    Ok(all.iter().filter(|other| other.as_slice() == own.as_bytes()).count())
-}
-
-/// The GPU of a rank that is a process: that of its number among the ranks of its host, or the only one that its launcher shows it.
-fn gpu_of_process(ranks: &dyn Communicator, ctx: &Context) -> CliResult<Context> {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let hosts = ranks.gather_all(host.as_bytes()).map_err(|e| lost(&e))?;
-    let here: Vec<usize> = (0..hosts.len()).filter(|&rank| hosts[rank] == host.as_bytes()).collect();
-    let own = here.iter().position(|&rank| rank == ranks.rank()).unwrap_or(0);
-    let found = Gpu::count().map_err(|e| CliError::environment(format!("--backend cuda: {e}")));
-    let opened = found.and_then(|count| match count {
-        1 => ctx.on_gpu(0, hosts.len()),
-        _ if here.len() <= count => ctx.on_gpu(own, hosts.len()),
-        _ => Err(CliError::environment(format!(
-            "{} ranks share this host, which shows {count} GPUs: start as many ranks a host as it has GPUs",
-            here.len()
-        ))),
-    });
-    // All know what all have before any of them ends.
-    let uuid = opened.as_ref().ok().and_then(|ctx| Some(ctx.gpu()?.facts().uuid.clone())).unwrap_or_default();
-    let all = ranks.gather_all(uuid.as_bytes()).map_err(|e| lost(&e))?;
-    let opened = opened?;
-    match all.iter().position(|other| other == uuid.as_bytes()).filter(|&other| other != ranks.rank()) {
-        Some(other) => Err(CliError::environment(format!(
-            "ranks {other} and {} both compute on GPU {uuid}: start as many ranks a host as it has GPUs, and leave the choice of GPUs to \
-             the program or bind one to each task",
-            ranks.rank()
-        ))),
-        None => Ok(opened),
-    }
-}
-
+/// A message that did not pass.
 fn lost(error: &CommError) -> CliError {
     CliError::environment(error.to_string())
 }
@@ -285,105 +239,6 @@ pub fn facts<S: Host>(division: Option<Division<'_>>, solver: &March<S>, facts: 
         facts.insert("halo".to_owned(), json!(path));
     }
     facts.insert("halo_s".to_owned(), json!(solver.exchange_seconds()));
-}
-
-/// Whether all ranks have read or made the same grid.
-///
-/// # Errors
-/// Status 2 with the first rank that differs, on every rank.
-pub fn same_grid(ranks: &Ranks, source: &Source, grid: &Grid) -> CliResult<()> {
-    let mut digest = DefaultHasher::new();
-    for block in &grid.blocks {
-        block.points.hash(&mut digest);
-        block.nodes.iter().for_each(|x| x.map(f64::to_bits).hash(&mut digest));
-    }
-    // Ranks read for as long as it takes.
-    ranks.ranks.barrier_patiently().map_err(|e| lost(&e))?;
-    let all = ranks.ranks.gather_all(&digest.finish().to_le_bytes()).map_err(|e| lost(&e))?;
-    match all.iter().position(|other| *other != all[0]) {
-        None => Ok(()),
-        Some(rank) => Err(CliError::input(format!(
-            "rank {rank} has another grid than rank 0: the grid of {} differs between hosts",
-            source.path.display()
-        ))),
-    }
-}
-
-/// Whether all ranks run the same program on the same case.
-///
-/// # Errors
-/// Status 2 with the first rank that differs, on every rank.
-pub fn agree(ranks: &Ranks, source: &Source) -> CliResult<()> {
-    let ranks = &*ranks.ranks;
-    let own = [env!("CARGO_PKG_VERSION"), source.text()].join("\n");
-    let all = ranks.gather_all(own.as_bytes()).map_err(|e| lost(&e))?;
-    let part = |bytes: &[u8]| {
-        let text = String::from_utf8_lossy(bytes).into_owned();
-        text.split_once('\n').map_or((text.clone(), String::new()), |(a, b)| (a.to_owned(), b.to_owned()))
-    };
-    let first = part(&all[0]);
-    for (rank, other) in all.iter().enumerate().skip(1) {
-        let (version, case) = part(other);
-        if version != first.0 {
-            return Err(CliError::input(format!(
-                "rank {rank} runs chromaflow {version}, rank 0 runs {}: install the same version on all hosts",
-                first.0
-            )));
-        }
-        if case != first.1 {
-            return Err(CliError::input(format!(
-                "rank {rank} reads another case file than rank 0: {} differs between hosts",
-                source.path.display()
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// What a set-up asks of a mesh. Rank 0 tells the others.
-#[derive(Default)]
-pub struct Asked {
-    /// Names and codes.
-    pub markers: Vec<Marker>,
-    /// Whether it is planar.
-    pub planar: bool,
-    /// Whether it is so stretched that the preconditioner is another one.
-    pub stretched: bool,
-    /// Whether it is a few cells wide between planes of symmetry.
-    pub slab: bool,
-}
-
-/// What a set-up asks of a mesh, told by rank 0, which has it and knows whether it is stretched and a slab.
-///
-/// # Errors
-/// Status 3 when another rank has failed.
-pub fn asked(ranks: &Ranks, mesh: Option<(&Mesh, bool, bool)>) -> CliResult<Asked> {
-    let ranks = &*ranks.ranks;
-    if let Some((mesh, stretched, slab)) = mesh {
-        let mut text = format!("{}\n{stretched}\n{slab}\n", mesh.planar.is_some());
-        for marker in &mesh.markers {
-            let code = marker.code.map_or(String::new(), |code| code.to_string());
-            let partner = marker.partner.as_deref().unwrap_or("");
-            let _ = writeln!(text, "{code}\0{partner}\0{}", marker.name);
-        }
-        for to in 1..ranks.size() {
-            ranks.send(to, Tag::Collective, text.clone().into_bytes()).map_err(|e| lost(&e))?;
-        }
-    } else {
-        // Rank 0 reads the mesh for as long as it takes.
-        let bytes = ranks.receive_patiently(0, Tag::Collective).map_err(|e| lost(&e))?;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let mut lines = text.lines();
-        let [planar, stretched, slab] = std::array::from_fn(|_| lines.next() == Some("true"));
-        let marker = |line: &str| {
-            let (code, rest) = line.split_once('\0')?;
-            let (partner, name) = rest.split_once('\0')?;
-            let partner = (!partner.is_empty()).then(|| partner.to_owned());
-            Some(Marker { name: name.to_owned(), code: code.parse().ok(), partner, ..Marker::default() })
-        };
-        return Ok(Asked { markers: lines.filter_map(marker).collect(), planar, stretched, slab });
-    }
-    Ok(Asked::default())
 }
 
 /// A rank that follows rank 0 through a run.
