@@ -6,11 +6,13 @@
 //! * [`SharedSlice`]: an output that members write in disjoint parts, in the order of a schedule.
 //! * [`ranges`]: named ranges of time for profilers, by NVTX.
 //! * [`Buffer`]: 64-byte aligned memory with a readable tail, whose pages are placed by their first writer.
+//! * [`cores`]: those that this process may use, how they lie, and shares of them for ranks.
 //! * [`LargePages`]: a program's memory, of large arrays in large pages.
 #![deny(unsafe_code)]
 
 mod buffer;
 mod clock;
+pub mod cores;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod isa;
