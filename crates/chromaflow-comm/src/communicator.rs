@@ -1,6 +1,6 @@
 //! The one interface between ranks.
 
-use crate::{CommError, Threads};
+use crate::{CommError, Log, Threads};
 use std::fmt::Debug;
 use std::time::Duration;
 
@@ -93,6 +93,11 @@ pub trait Communicator: Debug + Send + Sync {
     /// [`CommError::Ended`].
     fn check(&self) -> Result<(), CommError> {
         Ok(())
+    }
+
+    /// What errors say of ranks besides their numbers, where that is kept.
+    fn log(&self) -> Option<&Log> {
+        None
     }
 
     /// This rank as a thread of its process, where all ranks are: they can then hand memory to one another.

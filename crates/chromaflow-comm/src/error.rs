@@ -1,5 +1,7 @@
 //! What ends a communication, or a run of several ranks.
 
+use crate::{Communicator, Log};
+use std::fmt::Display;
 use std::io;
 use std::time::Duration;
 
@@ -23,18 +25,24 @@ pub enum CommError {
         rank: usize,
     },
     /// A rank sent nothing for as long as the communicator waits.
-    #[error("rank {rank} did not answer for {} s; the run ends", .patience.as_secs_f64())]
+    #[error("rank {rank}{} did not answer for {} s{at}; the run ends", in_brackets(.seat), .patience.as_secs_f64())]
     Late {
         /// The rank that is silent.
         rank: usize,
+        /// Its host and device, where they are known.
+        seat: String,
         /// How long was waited.
         patience: Duration,
+        /// What the rank that waited was at, as far as it is known.
+        at: String,
     },
     /// Messages between devices stand still for as long as the communicator waits.
-    #[error("messages between GPUs stand still for {} s: another rank does not answer; the run ends", .patience.as_secs_f64())]
+    #[error("messages between GPUs stand still for {} s{at}: another rank does not answer; the run ends", .patience.as_secs_f64())]
     Silent {
         /// How long was waited.
         patience: Duration,
+        /// What the rank that waited was at, as far as it is known.
+        at: String,
     },
     /// A rank that is not there, or the caller itself.
     #[error("rank {rank} is no partner of rank {own}: expected another rank below {size}")]
@@ -72,6 +80,37 @@ pub enum CommError {
         /// What is wrong and what was expected.
         fault: String,
     },
+}
+
+fn in_brackets(seat: &str) -> String {
+    if seat.is_empty() { String::new() } else { format!(" ({seat})") }
+}
+
+impl CommError {
+    /// That a rank is silent, with what `ranks` knows of both.
+    pub fn late(ranks: &(impl Communicator + ?Sized), rank: usize, patience: Duration) -> Self {
+        let seat = ranks.log().map_or_else(String::new, |log| log.seat(rank).to_owned());
+        Self::Late { rank, seat, patience, at: at(ranks) }
+    }
+
+    /// That messages between devices stand still, with what `ranks` knows.
+    pub fn silent(ranks: &(impl Communicator + ?Sized), patience: Duration) -> Self {
+        Self::Silent { patience, at: at(ranks) }
+    }
+
+    /// The same where it was waited for this.
+    #[must_use]
+    pub fn during(mut self, what: impl Display) -> Self {
+        if let Self::Late { at, .. } | Self::Silent { at, .. } = &mut self {
+            *at = format!("{at}, {what}");
+        }
+        self
+    }
+}
+
+fn at(ranks: &(impl Communicator + ?Sized)) -> String {
+    let iteration = ranks.log().map_or(0, Log::iteration);
+    if iteration == 0 { String::new() } else { format!(" at iteration {iteration}") }
 }
 
 /// Why a run of several ranks ended: the first failure; those that follow from it are left out.

@@ -13,6 +13,7 @@ mod communicator;
 mod error;
 mod graph;
 mod halo;
+mod log;
 #[cfg(unix)]
 pub mod mpi;
 mod partition;
@@ -25,6 +26,7 @@ pub use communicator::{Communicator, Op, Tag};
 pub use error::{CommError, RunError};
 pub use graph::{partition, partition_in_groups};
 pub use halo::{Halo, InFlight, Neighbor};
+pub use log::Log;
 pub use partition::{Rows, bisect};
 pub use solo::Solo;
 pub use threads::{Handed, Threads, run};

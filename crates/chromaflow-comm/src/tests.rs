@@ -141,15 +141,28 @@ fn a_rank_that_returns_an_error_ends_the_others_with_it() {
 fn a_rank_that_never_answers_is_left_behind() {
     let patience = Duration::from_millis(50);
     let started = Instant::now();
-    let result = run(2, patience, |ranks: &Threads| {
-        if ranks.rank() == 1 {
-            sleep(PATIENCE);
-        }
-        ranks.barrier()
-    });
-    assert!(started.elapsed() < PATIENCE / 2);
-    let late = CommError::Late { rank: 1, patience };
-    assert!(matches!(result.unwrap_err(), RunError::Failed { rank: 0, error } if error == late));
+    for known in [false, true] {
+        let result = run(2, patience, move |ranks: &Threads| {
+            if known {
+                let log = ranks.log().unwrap();
+                log.introduce(["host a, GPU 0", "host b, GPU 1"].map(str::to_owned).to_vec());
+                log.begin(412);
+            }
+            if ranks.rank() == 1 {
+                sleep(PATIENCE);
+            }
+            ranks.barrier().map_err(|error| error.during("color 5 of 11"))
+        });
+        assert!(started.elapsed() < PATIENCE / 2);
+        let RunError::Failed { rank: 0, error } = result.unwrap_err() else { panic!("rank 0 waits") };
+        assert!(matches!(error, CommError::Late { rank: 1, .. }));
+        let expected = if known {
+            "rank 1 (host b, GPU 1) did not answer for 0.05 s at iteration 412, color 5 of 11; the run ends"
+        } else {
+            "rank 1 did not answer for 0.05 s, color 5 of 11; the run ends"
+        };
+        assert_eq!(error.to_string(), expected);
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Ranks that are threads of this process.
 
-use crate::{CommError, Communicator, Op, RunError, Tag};
+use crate::{CommError, Communicator, Log, Op, RunError, Tag};
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::fmt::{self, Display};
@@ -19,6 +19,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 pub struct Threads {
     rank: usize,
     world: Arc<World>,
+    log: Arc<Log>,
 }
 
 /// What the ranks share.
@@ -180,7 +181,7 @@ impl Communicator for Threads {
             }
             let rest = patience.saturating_sub(started.elapsed());
             if rest.is_zero() {
-                return Err(CommError::Late { rank: from, patience });
+                return Err(CommError::late(self, from, patience));
             }
             if std::mem::take(&mut looks) {
                 let count = mailbox.count.load(Ordering::Acquire);
@@ -203,6 +204,10 @@ impl Communicator for Threads {
 
     fn check(&self) -> Result<(), CommError> {
         self.world.check()
+    }
+
+    fn log(&self) -> Option<&Log> {
+        Some(&self.log)
     }
 
     fn in_process(&self) -> Option<&Threads> {
@@ -284,7 +289,7 @@ impl Threads {
                 return if ready() { Ok(()) } else { Err(CommError::Left { rank: from }) };
             }
             if started.elapsed() >= self.world.patience {
-                return Err(CommError::Late { rank: from, patience: self.world.patience });
+                return Err(CommError::late(self, from, self.world.patience));
             }
             if row < ROWS_OF_LOOKS {
                 row += 1;
@@ -334,7 +339,7 @@ where
     let (world, job) = (Arc::new(World::new(size, patience)), Arc::new(job));
     let (sender, ends) = mpsc::channel();
     for rank in 0..size {
-        let own = Threads { rank, world: Arc::clone(&world) };
+        let own = Threads { rank, world: Arc::clone(&world), log: Arc::default() };
         let (job, sender) = (Arc::clone(&job), sender.clone());
         let started = thread::Builder::new().name(format!("rank {rank}")).spawn(move || {
             // A receiver that is gone has stopped waiting for this rank.

@@ -46,7 +46,8 @@ struct Constants {
     errors_return: Handle,
     /// `MPI_STATUS_IGNORE`
     no_status: usize,
-    funneled: c_int,
+    /// `MPI_THREAD_SERIALIZED`
+    serialized: c_int,
 }
 
 const STANDARD: Constants = Constants {
@@ -55,7 +56,7 @@ const STANDARD: Constants = Constants {
     double: 0x214,
     errors_return: 0x143,
     no_status: 0,
-    funneled: 1024,
+    serialized: 2048,
 };
 const MPICH: Constants = Constants {
     world: 0x4400_0000,
@@ -63,7 +64,7 @@ const MPICH: Constants = Constants {
     double: 0x4c00_080b,
     errors_return: 0x5400_0001,
     no_status: 1,
-    funneled: 1,
+    serialized: 2,
 };
 
 /// Room for a status or a request of any interface; the largest have 32 and 8 bytes.
@@ -163,7 +164,7 @@ impl Calls {
                     double: of("ompi_mpi_double")?,
                     errors_return: of("ompi_mpi_errors_return")?,
                     no_status: 0,
-                    funneled: 1,
+                    serialized: 2,
                 };
                 (Abi::OpenMpi, constants)
             }
@@ -206,17 +207,17 @@ impl Calls {
         })
     }
 
-    /// Begins, and sees that the constants are those of the library; this rank and their number.
+    /// Begins, and sees that the constants are those of the library; this rank and their number, and whether threads may call it in turn.
     ///
     /// # Errors
     /// [`MpiError::Call`], [`MpiError::NotMpi`].
-    pub fn begin(&self) -> Result<[usize; 2], MpiError> {
+    pub fn begin(&self) -> Result<([usize; 2], bool), MpiError> {
         let c = &self.constants;
         let mut provided = 0;
         // Without arguments of the program, as the standard allows.
         // SAFETY: arguments are as the standard has them, and live through the call.
         self.check("MPI_Init_thread", unsafe {
-            (self.init)(null_mut(), null_mut(), c.funneled, &raw mut provided)
+            (self.init)(null_mut(), null_mut(), c.serialized, &raw mut provided)
         })?;
         // SAFETY: arguments are as the standard has them, and live through the call.
         self.check("MPI_Comm_set_errhandler", unsafe { (self.set_handler)(c.world, c.errors_return) })?;
@@ -237,7 +238,7 @@ impl Calls {
         self.check("MPI_Comm_rank", unsafe { (self.rank)(c.world, &raw mut rank) })?;
         // SAFETY: arguments are as the standard has them, and live through the call.
         self.check("MPI_Comm_size", unsafe { (self.size)(c.world, &raw mut size) })?;
-        Ok([rank as usize, size as usize])
+        Ok(([rank as usize, size as usize], provided >= c.serialized))
     }
 
     /// Starts to send; the bytes must stay until the request is [done](Self::done).

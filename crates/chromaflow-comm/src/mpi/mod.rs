@@ -4,10 +4,14 @@
 //! |---|---|
 //! | `find.rs` | who started this process, and which library is theirs |
 //! | `abi.rs` | the three binary interfaces, and the functions used |
+//! | `line.rs` | one thread at a time in the library |
+//! | `beats.rs` | signs of life of processes |
 //! | `ranks.rs` | ranks of it |
 
 mod abi;
+mod beats;
 mod find;
+mod line;
 mod ranks;
 #[cfg(test)]
 mod tests;

@@ -1,19 +1,24 @@
 //! Ranks that MPI started.
 
 use super::abi::{Calls, Room};
+use super::beats::Beats;
+use super::line::Line;
 use super::{Found, Launch, MpiError, find};
-use crate::{CommError, Communicator, Tag};
-use std::sync::{Mutex, PoisonError};
+use crate::{CommError, Communicator, Log, Tag};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The ranks of `MPI_COMM_WORLD`. All calls must come from the thread that opened it.
+/// The ranks of `MPI_COMM_WORLD`.
 #[derive(Debug)]
 pub struct Mpi {
-    calls: Calls,
+    line: Arc<Line>,
     rank: usize,
     size: usize,
     patience: Duration,
+    log: Log,
+    /// Where the library lets several threads call it.
+    beats: Mutex<Option<Beats>>,
     /// Messages that are on their way, with their bytes.
     outbox: Mutex<Vec<(Request, Vec<u8>)>>,
 }
@@ -40,7 +45,7 @@ impl Mpi {
     /// [`MpiError`].
     pub fn join(launch: Launch, patience: Duration) -> Result<Self, MpiError> {
         let calls = open(launch)?;
-        let [rank, size] = calls.begin()?;
+        let ([rank, size], serialized) = calls.begin()?;
         if size != launch.size {
             let library = calls.found.library.display().to_string();
             // Only one of them is to speak, but each takes itself for the first.
@@ -51,12 +56,22 @@ impl Mpi {
                 seen: size,
             });
         }
-        Ok(Self { calls, rank, size, patience, outbox: Mutex::new(Vec::new()) })
+        let line = Arc::new(Line::new(calls));
+        let beats = serialized.then(|| Beats::begin(&line, rank, size, patience)).flatten();
+        Ok(Self {
+            line,
+            rank,
+            size,
+            patience,
+            log: Log::default(),
+            beats: Mutex::new(beats),
+            outbox: Mutex::new(Vec::new()),
+        })
     }
 
     /// The library in use.
     pub fn found(&self) -> &Found {
-        &self.calls.found
+        &self.line.calls().found
     }
 
     /// Libraries that could be opened on this machine, best first; for reports.
@@ -66,16 +81,27 @@ impl Mpi {
 
     /// Ends all ranks with this exit status: for a rank that has failed.
     pub fn abort(&self, status: u8) {
-        self.calls.abort(i32::from(status));
+        self.line.with(|calls| calls.abort(i32::from(status)));
     }
 
     /// Waits until what was sent has left, and ends MPI. All ranks do so together.
     pub fn leave(&self) {
+        let mut beats = self.beats();
+        if let Some(beats) = beats.as_mut() {
+            beats.end();
+        }
+        drop(beats);
+        // When all are here, none sends signs any more.
+        if self.barrier().is_ok()
+            && let Some(beats) = self.beats().take()
+        {
+            beats.clear();
+        }
         let start = Instant::now();
         while !self.clear_outbox().unwrap_or(true) && start.elapsed() < self.patience {
             thread::yield_now();
         }
-        self.calls.end();
+        self.line.with(Calls::end);
     }
 
     /// Drops what has been sent; whether nothing is left.
@@ -83,13 +109,22 @@ impl Mpi {
         let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
         let mut at = 0;
         while at < outbox.len() {
-            if self.calls.done(&mut outbox[at].0.0).map_err(|e| failed(&e))? {
+            if self.line.with(|calls| calls.done(&mut outbox[at].0.0)).map_err(|e| failed(&e))? {
                 drop(outbox.swap_remove(at));
             } else {
                 at += 1;
             }
         }
         Ok(outbox.is_empty())
+    }
+
+    fn beats(&self) -> MutexGuard<'_, Option<Beats>> {
+        self.beats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the process of a rank has given no sign for as long as ranks have patience; `false` where nobody gives any.
+    fn misses(&self, rank: usize) -> bool {
+        self.beats().as_ref().is_some_and(|beats| beats.misses(rank))
     }
 
     fn partner(&self, rank: usize) -> Result<(), CommError> {
@@ -103,14 +138,18 @@ impl Mpi {
         let start = Instant::now();
         let mut looks = 0_u32;
         loop {
-            if let Some(bytes) = self.calls.receive(from, number(tag)).map_err(|e| failed(&e))? {
+            let found = self.line.with(|calls| calls.receive(from, number(tag)));
+            if let Some(bytes) = found.map_err(|e| failed(&e))? {
                 return Ok(bytes);
             }
             looks += 1;
             if looks.is_multiple_of(LOOKS) {
                 self.clear_outbox()?;
-                if start.elapsed() > patience {
-                    return Err(CommError::Late { rank: from, patience });
+                // Who waits for longer than else, waits for one that is there.
+                let gone = patience > self.patience && self.misses(from);
+                if gone || start.elapsed() > patience {
+                    let patience = if gone { self.patience } else { patience };
+                    return Err(CommError::late(self, from, patience));
                 }
                 thread::yield_now();
             }
@@ -133,7 +172,9 @@ impl Communicator for Mpi {
         let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
         let mut post = |bytes: Vec<u8>| {
             let mut request = Room::EMPTY;
-            self.calls.send(&bytes, to, number(tag), &mut request).map_err(|e| failed(&e))?;
+            self.line
+                .with(|calls| calls.send(&bytes, to, number(tag), &mut request))
+                .map_err(|e| failed(&e))?;
             outbox.push((Request(request), bytes));
             Ok(())
         };
@@ -158,6 +199,10 @@ impl Communicator for Mpi {
                 return Ok(all);
             }
         }
+    }
+
+    fn log(&self) -> Option<&Log> {
+        Some(&self.log)
     }
 
     fn patience(&self) -> Duration {

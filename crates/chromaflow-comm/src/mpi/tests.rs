@@ -80,6 +80,36 @@ fn a_rank_of_a_launcher() {
             }
             let late = mpi.barrier().unwrap_err();
             println!("rank {}: {late}", mpi.rank());
+            // A launcher that ends all drops what it has not passed on by then.
+            std::thread::sleep(Duration::from_millis(200));
+            mpi.abort(3);
+        }
+        "busy" => {
+            // Three times as long as ranks have patience, all of which wait for rank 0.
+            let mpi = Mpi::join(launched, Duration::from_secs(1)).unwrap();
+            if mpi.rank() == 0 {
+                std::thread::sleep(Duration::from_secs(3));
+            }
+            mpi.barrier_patiently().unwrap();
+            if mpi.rank() == 0 {
+                println!("all have waited");
+            }
+            mpi.leave();
+        }
+        "stopped" => {
+            let mpi = Mpi::join(launched, Duration::from_secs(1)).unwrap();
+            if mpi.rank() == 1 {
+                let own = std::process::id();
+                let command = format!("kill -STOP {own}; sleep 10; kill -KILL {own}");
+                drop(Command::new("sh").args(["-c", &command]).spawn().unwrap());
+                std::thread::sleep(Duration::from_secs(60));
+            }
+            let begun = Instant::now();
+            let late = mpi.receive_patiently(1, Tag::Collective).unwrap_err();
+            println!("rank {}: {late}", mpi.rank());
+            assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+            // Both say so.
+            std::thread::sleep(Duration::from_secs(1));
             mpi.abort(3);
         }
         "dies" => {
@@ -183,6 +213,25 @@ fn a_silent_or_dead_rank_ends_all() {
             assert!(begun.elapsed() < Duration::from_secs(30), "{part}: {:?}", begun.elapsed());
             if part == "silent" {
                 assert!(said.contains("rank 1 did not answer for 0.5 s; the run ends"), "{said}");
+            }
+        }
+    }
+}
+
+/// Who waits without an end waits for a rank that is busy, and not for one that is stopped: rank 0 misses it, and rank 2 is told so.
+#[test]
+fn busy_ranks_are_waited_for_and_stopped_ones_are_not() {
+    for mpirun in launchers() {
+        if let Some(output) = start(&mpirun, 3, "busy", &[]) {
+            let said = text(&output);
+            assert!(output.status.success() && said.contains("all have waited"), "{said}");
+        }
+        if let Some(output) = start(&mpirun, 3, "stopped", &[]) {
+            let said = text(&output);
+            assert!(!output.status.success(), "{said}");
+            for rank in [0, 2] {
+                let words = format!("rank {rank}: rank 1 did not answer for 1 s; the run ends");
+                assert!(said.contains(&words), "{}: {said}", mpirun.display());
             }
         }
     }

@@ -123,6 +123,9 @@ impl<S: Host> March<S> {
         let _range = range("iteration");
         self.host.tell(Order::Step)?;
         self.progress.iteration += 1;
+        if let Some(log) = self.host.share().and_then(|share| share.ranks().log()) {
+            log.begin(self.progress.iteration);
+        }
         self.upload()?;
         let at = self.moment();
         let mut report = StepReport {

@@ -27,7 +27,8 @@ impl Order {
     /// What rank 0 has this one do next, which it tells in so long; none where nobody leads.
     fn next(share: Option<&Arc<Share>>, patience: Duration) -> Result<Option<Self>, FlowError> {
         let Some(share) = share.filter(|share| share.ranks().rank() > 0) else { return Ok(None) };
-        let bytes = share.ranks().receive_within(patience, 0, ORDERS)?;
+        let bytes = share.ranks().receive_within(patience, 0, ORDERS);
+        let bytes = bytes.map_err(|error| error.during("between two iterations"))?;
         let length = CommError::Length { from: 0, expected: 9, found: bytes.len() };
         Ok(Some(Self::unpack(&bytes).ok_or(length)?))
     }
@@ -188,13 +189,16 @@ fn own_row(share: &Share, row: usize) -> Option<usize> {
 pub(crate) fn place(share: &Share, row: usize, here: impl Fn(usize) -> BadPlace) -> BadPlace {
     let mine = own_row(share, row).map_or_else(Vec::new, |row| here(row).pack());
     let all = share.ranks().gather_all(&mine).unwrap_or_default();
-    let found = all.iter().find(|bytes| !bytes.is_empty()).and_then(|bytes| BadPlace::unpack(bytes));
+    let rank = all.iter().position(|bytes| !bytes.is_empty());
+    let found = rank.and_then(|rank| BadPlace::unpack(&all[rank]));
+    let found = found.map(|found| BadPlace { rank: rank.filter(|_| all.len() > 1), ..found });
     found.unwrap_or_else(|| BadPlace {
         place: Place::Node(row),
         at: [f64::NAN; 3],
         marker: None,
         state: Vec::new(),
         variables: Cow::Borrowed("its rank has ended"),
+        rank: None,
     })
 }
 
@@ -216,7 +220,8 @@ pub(crate) fn largest(
     share.reduce(Op::Max, &mut largest);
     // Of equal ones the lowest row, as one rank alone finds it.
     let row = share.lowest(row.filter(|&i| part(i) == largest[0]))?;
-    let at = place(share, row, here);
+    // It is the same whoever has it.
+    let at = BadPlace { rank: None, ..place(share, row, here) };
     // Mach number, pressure, and whether there are such.
     let mut seen = [0.0; 3];
     if let Some([mach, pressure]) = own_row(share, row).and_then(flow) {
@@ -281,6 +286,7 @@ impl BadPlace {
             marker: marker.strip_prefix('1').map(str::to_owned),
             state: state.to_vec(),
             variables: Cow::Owned(variables.to_owned()),
+            rank: None,
         })
     }
 }
@@ -298,6 +304,7 @@ mod tests {
             marker: Some("wing".to_owned()),
             state: vec![1.0, f64::INFINITY],
             variables: "density, momentum".into(),
+            rank: None,
         };
         for bad in [node.clone(), BadPlace { place, marker: None, state: Vec::new(), ..node }] {
             assert_eq!(BadPlace::unpack(&bad.pack()), Some(bad.clone()));

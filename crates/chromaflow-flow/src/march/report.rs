@@ -206,6 +206,8 @@ pub struct BadPlace {
     pub state: Vec<f64>,
     /// and what they are.
     pub variables: Cow<'static, str>,
+    /// The rank that has it, where there are several.
+    pub rank: Option<usize>,
 }
 
 impl fmt::Display for BadPlace {
@@ -214,6 +216,9 @@ impl fmt::Display for BadPlace {
         write!(f, "{} ({x}, {y}, {z})", self.place)?;
         if let Some(marker) = &self.marker {
             write!(f, " on marker `{marker}`")?;
+        }
+        if let Some(rank) = self.rank {
+            write!(f, ", on rank {rank}")?;
         }
         write!(f, ": {} {:?}", self.variables, self.state)
     }

@@ -115,7 +115,14 @@ impl Host for Number {
 
     fn place(&self, row: usize) -> BadPlace {
         let state = vec![self.x];
-        BadPlace { place: Place::Node(row), at: [0.0; 3], marker: None, state, variables: "x".into() }
+        BadPlace {
+            place: Place::Node(row),
+            at: [0.0; 3],
+            marker: None,
+            state,
+            variables: "x".into(),
+            rank: None,
+        }
     }
 
     fn residuals(&mut self, _at: &Moment) -> Residuals {

@@ -282,7 +282,7 @@ pub trait OnGrid: Host {
         let (metrics, (marker, state, variables)) = (self.metrics(block), self.seen(block, at));
         let cell = metrics.cells.cell(at).map(|n| n as usize);
         let place = Place::Cell { block: self.part().number(block), cell };
-        BadPlace { place, at: metrics.center(at), marker, state, variables: variables.into() }
+        BadPlace { place, at: metrics.center(at), marker, state, variables: variables.into(), rank: None }
     }
 
     /// See [`Host::place`].

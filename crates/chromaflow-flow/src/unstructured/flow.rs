@@ -299,6 +299,7 @@ impl FlowSystem {
             marker: marker.map(|p| p.name.clone()),
             state,
             variables,
+            rank: None,
         }
     }
 

@@ -339,7 +339,7 @@ impl Share {
 
     /// Each value becomes the least or the largest of all ranks, or their sum.
     pub fn reduce(&self, op: Op, values: &mut [f64]) {
-        if self.pass(|| self.ranks.reduce(op, values)).is_none() {
+        if self.pass(|| self.ranks.reduce(op, values).map_err(in_a_sum)).is_none() {
             values.fill(f64::NAN);
         }
     }
@@ -349,7 +349,7 @@ impl Share {
         let count = sums.len();
         let mut all = [&*sums, &*least].concat();
         let op = |place: usize| if place < count { Op::Sum } else { Op::Min };
-        if self.pass(|| self.ranks.reduce_each(&op, &mut all)).is_none() {
+        if self.pass(|| self.ranks.reduce_each(&op, &mut all).map_err(in_a_sum)).is_none() {
             all.fill(f64::NAN);
         }
         sums.copy_from_slice(&all[..count]);
@@ -443,10 +443,10 @@ impl Share {
         self.pass(|| self.ranks.send(to, Tag::Halo(COLORS), bytes));
     }
 
-    /// The packed rows that a neighbor has [posted](Self::post); none where something has failed.
-    pub fn take(&self, from: usize, expected: usize) -> Option<Vec<u8>> {
+    /// The packed rows that a neighbor has [posted](Self::post), in an exchange that errors call so; none where something has failed.
+    pub fn take(&self, from: usize, expected: usize, what: impl FnOnce() -> String) -> Option<Vec<u8>> {
         self.pass(|| {
-            let bytes = self.ranks.receive(from, Tag::Halo(COLORS))?;
+            let bytes = self.ranks.receive(from, Tag::Halo(COLORS)).map_err(|error| error.during(what()))?;
             if bytes.len() == expected {
                 Ok(bytes)
             } else {
@@ -503,7 +503,7 @@ impl Links for Share {
                 let ghosts = self.ghosts.iter().cloned().flatten().filter(|&row| ghosts[row]);
                 ghosts.for_each(|row| x[row * width..(row + 1) * width].fill(f64::NAN));
             }
-            under_way.finish(x)
+            under_way.finish(x).map_err(|error| error.during("the exchange of all ghosts"))
         });
         self.images.fill(width, x);
     }
@@ -515,6 +515,10 @@ impl Links for Share {
     fn exact(&self) -> bool {
         self.exact
     }
+}
+
+fn in_a_sum(error: CommError) -> CommError {
+    error.during("a sum")
 }
 
 /// Runs of rows that are one of a kind.

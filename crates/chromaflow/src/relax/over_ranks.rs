@@ -156,7 +156,11 @@ unsafe fn poison<X>(batch: &Batch, nb: usize, x: *mut X) {
 unsafe fn receive<X>(share: &Share, batch: &Batch, nb: usize, x: *mut X) {
     let width = nb * size_of::<X>();
     for n in batch.neighbors.iter().filter(|n| !n.receive.is_empty()) {
-        let Some(packed) = share.take(n.rank, n.receive.len() * width) else { return };
+        let color = || {
+            let color = share.batches().iter().position(|other| std::ptr::eq(other, batch));
+            format!("color {} of {}", 1 + color.unwrap_or(0), share.batches().len())
+        };
+        let Some(packed) = share.take(n.rank, n.receive.len() * width, color) else { return };
         for (&row, values) in n.receive.iter().zip(packed.chunks_exact(width)) {
             // SAFETY: the caller's promise; each chunk has the bytes of one row.
             unsafe {

@@ -366,6 +366,7 @@ impl LaxWendroffSystem {
             marker: touching.map(|p| p.name.clone()),
             state: self.blocks[b].state(self.blocks[b].nodes.inside(node)).to_vec(),
             variables: PerfectGas::CONSERVED.into(),
+            rank: None,
         }
     }
 }

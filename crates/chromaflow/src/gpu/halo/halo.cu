@@ -57,6 +57,11 @@ extern "C" __global__ void __launch_bounds__(256) clear_rows(RowsOfVector) {
     WORD x[(u64)rows[row] * words + word] = 0;
 }
 
+// NaN in every precision: what is read before it comes, or does not come, shows.
+extern "C" __global__ void __launch_bounds__(256) poison_rows(RowsOfVector) {
+    WORD x[(u64)rows[row] * words + word] = 0xffffffffu;
+}
+
 // Rows of f32 or f64 that are images of others, as dist/images.rs has them; on the axis rows are their own. A thread an
 // image.
 template <class X>

@@ -88,7 +88,7 @@ impl Communicator for Pair {
             if all.1 {
                 return Err(CommError::Left { rank: from });
             } else if rest.is_zero() {
-                return Err(CommError::Late { rank: from, patience });
+                return Err(CommError::late(self, from, patience));
             }
             all = self.inbox.1.wait_timeout(all, rest).unwrap().0;
         }

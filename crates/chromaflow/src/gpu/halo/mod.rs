@@ -205,6 +205,7 @@ kernels! {
         gather_rows: RowsOfVector,
         scatter_rows: RowsOfVector,
         clear_rows: RowsOfVector,
+        poison_rows: RowsOfVector,
         identity_rows: UnitRows,
         empty_rows: EmptyRows,
         image_rows: ImagesOfRows,
@@ -218,6 +219,16 @@ pub(crate) enum Ghosts {
     All,
     /// Those of a color.
     Color(usize),
+}
+
+impl Ghosts {
+    /// As errors say it, of so many colors.
+    fn in_words(self, colors: usize) -> String {
+        match self {
+            Self::All => "the exchange of all ghosts".to_owned(),
+            Self::Color(color) => format!("color {} of {colors}", color + 1),
+        }
+    }
 }
 
 impl ShareCuda {
@@ -422,7 +433,13 @@ impl ShareCuda {
         };
         let kernel = if told.is_some() { &self.kernels.send_and_tell } else { &self.kernels.send_rows };
         // SAFETY: boxes have room for all rows that pass to a neighbor, and the caller's promise; `Peers` keeps what numbers need.
-        unsafe { self.pass_rows(kernel, &list.send, boxes, (words, x), told.as_ref())? };
+        unsafe {
+            self.pass_rows(kernel, &list.send, boxes, (words, x), told.as_ref())?;
+            // As on the host. Ghosts of a color may still be read, as they were.
+            if cfg!(debug_assertions) && ghosts == Ghosts::All {
+                self.move_rows(&self.kernels.poison_rows, &list.receive.rows, words, x, 0)?;
+            }
+        }
         match &mut *way {
             Way::Peer(peers) => peers.post(partners, told.is_none()),
             Way::Nccl(nccl) => nccl.pass(list, words, &self.stream),
@@ -464,7 +481,7 @@ impl ShareCuda {
         let arrived = match &mut *way {
             Way::Peer(peers) => peers.take(&self.share, partners, told.is_none())?,
             Way::Nccl(nccl) => nccl.take(&self.stream).map(|()| true)?,
-            Way::Staged(staged) => staged.pass(&self.share, list, words, &self.stream)?,
+            Way::Staged(staged) => staged.pass(&self.share, (list, ghosts), words, &self.stream)?,
         };
         if !arrived {
             return Ok(());

@@ -181,7 +181,7 @@ impl Guard {
                     (Err(error), _) => error,
                     (_, Err(error)) => CommError::Library { why: error.to_string() },
                     _ if since.elapsed() < ranks.patience() => continue,
-                    _ => CommError::Silent { patience: ranks.patience() },
+                    _ => CommError::silent(&*ranks, ranks.patience()),
                 };
                 let _ = finds.set(error); // the first of this guard
                 rank.abort();

@@ -280,7 +280,7 @@ impl Peers {
             let &rank = neighbors.get((found & !LEFT).checked_sub(1)? as usize)?;
             let threads = ranks.in_process().filter(|_| found & LEFT != 0);
             let Some(threads) = threads else {
-                return Some(CommError::Late { rank, patience: ranks.patience() });
+                return Some(CommError::late(&*ranks, rank, ranks.patience()).during("its GPU's rows"));
             };
             // It says why it has left, if something went wrong there.
             threads.wait_until(rank, || false).err()

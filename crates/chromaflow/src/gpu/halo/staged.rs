@@ -1,7 +1,7 @@
 //! Messages through page-locked memory of the host, and from there as the communicator carries them.
 
-use super::List;
 use super::boxes::Boxes;
+use super::{Ghosts, List};
 use crate::dist::Share;
 use crate::gpu::GpuError;
 use chromaflow_comm::Neighbor;
@@ -41,7 +41,7 @@ impl Staged {
     pub fn pass(
         &mut self,
         share: &Share,
-        list: &List,
+        (list, what): (&List, Ghosts),
         words: usize,
         stream: &Stream,
     ) -> Result<bool, GpuError> {
@@ -54,7 +54,10 @@ impl Staged {
         }
         for (&n, &rows) in list.partners.iter().zip(&list.receive.counts).filter(|(_, rows)| **rows > 0) {
             let range = self.boxes.part(1, n, rows * words);
-            let Some(message) = share.take(neighbors[n].rank, 4 * range.len()) else { return Ok(false) };
+            let what = || what.in_words(share.batches().len());
+            let Some(message) = share.take(neighbors[n].rank, 4 * range.len(), what) else {
+                return Ok(false);
+            };
             bytemuck::cast_slice_mut(&mut self.host[1][range.clone()]).copy_from_slice(&message);
             self.boxes.device[1].upload_later(stream, range.start, &self.host[1], range)?;
         }
