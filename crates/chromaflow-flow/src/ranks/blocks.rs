@@ -268,6 +268,10 @@ impl BlockExchange {
         let count = self.count();
         let mut all = vec![T::zeroed(); components * count];
         let Some((share, lists)) = &self.between else { return all };
+        if cfg!(debug_assertions) {
+            // A cell that nobody sends shows: all bits set are NaN in every precision.
+            bytemuck::cast_slice_mut::<T, u8>(&mut all).fill(u8::MAX);
+        }
         for list in lists.iter().filter(|list| !list.send.is_empty()) {
             let cells =
                 |c: usize| list.send.iter().map(move |&[block, cell]| [block as usize, cell as usize, c]);
@@ -277,7 +281,12 @@ impl BlockExchange {
         }
         for list in lists.iter().filter(|list| !list.receive.is_empty()) {
             let bytes = list.receive.len() * size_of::<T>();
-            let Some(packed) = share.take(list.rank, components * bytes) else { continue };
+            let what = || "the exchange of blocks".to_owned();
+            let Some(packed) = share.take(list.rank, components * bytes, what) else {
+                // Nothing of it is used: the share says why.
+                all.chunks_exact_mut(count).for_each(|all| all[list.receive.clone()].fill(T::zeroed()));
+                continue;
+            };
             for (all, part) in all.chunks_exact_mut(count).zip(packed.chunks_exact(bytes)) {
                 all[list.receive.clone()].copy_from_slice(&wire::values(part));
             }

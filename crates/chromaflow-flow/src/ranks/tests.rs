@@ -1,5 +1,6 @@
 //! Parts of meshes, and flows over ranks: what ranks have together is what one rank has.
 
+mod histories;
 mod lines;
 mod pieces;
 mod restarts;
@@ -422,12 +423,17 @@ fn viscous_flow_and_what_marches_beside_it_are_those_of_one_rank() {
 
 /// Ranks whose every message waits for a while that nobody can foresee, before it goes and before it is looked at.
 #[derive(Debug)]
-struct Delayed {
+pub(crate) struct Delayed {
     ranks: Threads,
     seed: AtomicU64,
 }
 
 impl Delayed {
+    pub(crate) fn new(ranks: Threads, seed: u64) -> Self {
+        let seed = AtomicU64::new(seed << 20 | ranks.rank() as u64);
+        Self { ranks, seed }
+    }
+
     fn wait(&self) {
         // A linear congruential generator: Knuth's multiplier.
         let next =
@@ -477,10 +483,7 @@ fn random_delays_change_nothing() {
                     &case,
                     (false, None),
                     |_| Ok(()),
-                    move |ranks| {
-                        let seed = AtomicU64::new(seed * 1_000 + ranks.rank() as u64);
-                        Arc::new(Delayed { ranks: ranks.clone(), seed })
-                    },
+                    move |ranks| Arc::new(Delayed::new(ranks.clone(), seed)),
                 );
                 assert!(found == expected, "{what} on {size} ranks, seed {seed}");
             }
@@ -547,6 +550,9 @@ fn a_bad_state_of_one_rank_is_found_by_all() {
             }
             let report = solver.try_step().map_err(|e| e.to_string())?;
             solver.dismiss();
+            let rank = report.bad.as_ref().and_then(|bad| bad.rank);
+            assert_eq!(rank.is_some(), threads.size() > 1, "one rank alone needs no name");
+            assert!(rank.is_none_or(|rank| rank < threads.size()));
             Ok::<_, String>(Some((report.rejected, report.bad.map(|bad| (bad.place, bad.at, bad.marker)))))
         })
         .unwrap();

@@ -6,11 +6,11 @@ use crate::config::{
     WallTreatment,
 };
 use crate::grid::generate::{Cylinder, SmoothChannel};
-use crate::march::{LargestResidual, Spread, StepReport};
+use crate::march::{BadPlace, LargestResidual, Spread, StepReport};
 use crate::output::{Field, Restart};
 use crate::ranks::Ranks;
-use crate::ranks::tests::{PATIENCE, apart};
-use chromaflow_comm::{Communicator, Solo, run};
+use crate::ranks::tests::{Delayed, PATIENCE, apart};
+use chromaflow_comm::{Communicator, Solo, Threads, run};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -86,10 +86,21 @@ fn over_with(
     (from, reproducible): (Option<&Restart>, bool),
     prepare: impl Fn(&mut StructuredSolver) -> Result<(), FlowError> + Send + Sync + 'static,
 ) -> Found {
+    over_messages(size, case, (from, reproducible), prepare, |threads| Arc::new(threads.clone()))
+}
+
+/// The same with messages that pass as `communicator` has them.
+fn over_messages(
+    size: usize,
+    case: &Case,
+    (from, reproducible): (Option<&Restart>, bool),
+    prepare: impl Fn(&mut StructuredSolver) -> Result<(), FlowError> + Send + Sync + 'static,
+    communicator: impl Fn(&Threads) -> Arc<dyn Communicator> + Send + Sync + 'static,
+) -> Found {
     let (case, from) = (case.clone(), from.cloned());
     let mut found = run(size, PATIENCE, move |threads| {
         let (rank, several) = (threads.rank(), threads.size() > 1);
-        let ranks: Arc<dyn Communicator> = if several { Arc::new(threads.clone()) } else { Arc::new(Solo) };
+        let ranks = if several { communicator(threads) } else { Arc::new(Solo) };
         let ranks = Ranks { ranks, reproducible };
         let (grid, config) = (case.grid.clone(), case.config.clone());
         let mut solver =
@@ -190,11 +201,33 @@ fn cases() -> Vec<(&'static str, Case)> {
     all
 }
 
+/// Nine blocks of a wavy box, some of them turned: for more ranks than two axes have blocks.
+fn many_blocks() -> Vec<(&'static str, Case)> {
+    let whole = wavy([9, 7, 6]);
+    let mut grid = whole.split(0, 0, 3).unwrap().split(1, 0, 3).unwrap();
+    for block in 0..3 {
+        grid = grid.split(block, 1, 3).unwrap();
+    }
+    for block in [0, 2, 4] {
+        grid = grid.split(block, 2, 2).unwrap();
+    }
+    let grid = grid.reorient(1, [1, 2, 0], [true, false, false]).reorient(6, [0, 2, 1], [false, false, true]);
+    grid.check().unwrap();
+    assert_eq!(grid.blocks.len(), 9);
+    let of = |scheme, equations| Case { grid: grid.clone(), steps: 4, ..in_a_box(scheme, equations) };
+    let mut ssor = of(SCHEMES[0], Equations::Laminar);
+    ssor.config.implicit.method = StepMethod::Ssor { sweeps: 3, relaxation: 1.0 };
+    let mut newton = of(SCHEMES[2], Equations::Laminar);
+    newton.config.implicit.nonlinear = Nonlinear::NewtonKrylov(NewtonKrylov::default());
+    let lines = of(SCHEMES[2], Equations::Euler);
+    vec![("lines, nine blocks", lines), ("ssor, nine blocks", ssor), ("newton, nine blocks", newton)]
+}
+
 #[test]
 fn any_number_of_ranks_has_the_same_bits() {
-    for (name, case) in cases() {
+    for (name, case) in cases().into_iter().chain(many_blocks()) {
         let one = over(1, &case, None);
-        for size in (2..=case.grid.blocks.len()).filter(|size| *size < 4) {
+        for size in [2, 3, 5, 8].into_iter().filter(|size| *size <= case.grid.blocks.len()) {
             let several = over(size, &case, None);
             assert_eq!(several.steps, one.steps, "{name}: {size} ranks");
             assert!(several == one, "{name}: {size} ranks");
@@ -281,6 +314,25 @@ fn restarts_cross_from_ranks_to_ranks() {
     }
 }
 
+/// Messages that come when they like change no bit.
+#[test]
+fn random_delays_change_nothing() {
+    let turbulent = cases().into_iter().find(|(name, _)| *name == "turbulent").expect("a case of that name");
+    for (name, case) in many_blocks().into_iter().chain([turbulent]) {
+        let case = Case { steps: 3, ..case };
+        for size in [2, 5].into_iter().filter(|size| *size <= case.grid.blocks.len()) {
+            let expected = over(size, &case, None);
+            for seed in 1..=2 {
+                let late = move |threads: &Threads| -> Arc<dyn Communicator> {
+                    Arc::new(Delayed::new(threads.clone(), seed))
+                };
+                let found = over_messages(size, &case, (None, true), |_| Ok(()), late);
+                assert!(found == expected, "{name} on {size} ranks, seed {seed}");
+            }
+        }
+    }
+}
+
 /// A state that is none is told with its block's number in the grid, and all ranks go back with their steps.
 #[test]
 fn bad_states_are_told_by_their_place() {
@@ -297,6 +349,7 @@ fn bad_states_are_told_by_their_place() {
     let mut plain = StructuredSolver::new(case.grid.clone(), case.config.clone(), team(1)).unwrap();
     spoil(&mut plain);
     let expected = plain.step().bad.unwrap();
+    assert_eq!(expected.rank, None);
     for size in [1, 2, 4] {
         let case = case.clone();
         let found = run(size, PATIENCE, move |threads| {
@@ -313,7 +366,11 @@ fn bad_states_are_told_by_their_place() {
         .unwrap();
         for (bad, rejected, next) in found {
             // NaN differs from itself.
-            assert_eq!(format!("{:?}", bad.unwrap()), format!("{expected:?}"), "{size} ranks");
+            let bad = bad.unwrap();
+            assert_eq!(bad.rank.is_some(), size > 1);
+            assert!(bad.rank.is_none_or(|rank| rank < size));
+            let bad = BadPlace { rank: None, ..bad };
+            assert_eq!(format!("{bad:?}"), format!("{expected:?}"), "{size} ranks");
             assert!(rejected && next.is_none());
         }
     }
