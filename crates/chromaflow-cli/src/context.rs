@@ -4,6 +4,7 @@ use crate::error::{CliError, CliResult};
 use chromaflow::files::{AtomicFile, FileError};
 use chromaflow::gpu::Wish;
 use chromaflow_device::Team;
+use chromaflow_device::cores::{in_words, keep_to};
 use chromaflow_device::cuda::Gpu;
 use clap::{Args, ValueEnum};
 use std::io::{IsTerminal, Write};
@@ -49,6 +50,15 @@ pub enum Backend {
     Cuda,
 }
 
+/// What ranks are told of how they share machines.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ForRanks {
+    /// How values are to pass between their GPUs.
+    pub wish: Wish,
+    /// Whether they stay where the system puts them.
+    pub unbound: bool,
+}
+
 /// What a subcommand gets beside its own arguments.
 pub struct Context {
     /// The global options.
@@ -56,8 +66,10 @@ pub struct Context {
     gpu: Option<Gpu>,
     /// GPUs of all ranks.
     gpus: usize,
-    /// How values are to pass between GPUs of ranks.
-    wish: Wish,
+    /// What ranks are told besides.
+    told: ForRanks,
+    /// The cores of this rank, where it keeps to some.
+    cores: Option<Vec<usize>>,
     team: OnceLock<Arc<Team>>,
 }
 
@@ -87,7 +99,7 @@ impl Context {
             ensure_writable(path)?;
         }
         let gpus = usize::from(gpu.is_some());
-        Ok(Self { global, gpu, gpus, wish: Wish::default(), team: OnceLock::new() })
+        Ok(Self { global, gpu, gpus, told: ForRanks::default(), cores: None, team: OnceLock::new() })
     }
 
     /// The same on a GPU of this machine, one of so many that ranks compute on together.
@@ -96,7 +108,8 @@ impl Context {
     /// Status 3 where it cannot be used.
     pub fn on_gpu(&self, ordinal: usize, gpus: usize) -> CliResult<Self> {
         let global = GlobalArgs { backend: Backend::Cuda, ..self.global.clone() };
-        Ok(Self { global, gpu: Some(open_gpu(ordinal)?), gpus, wish: self.wish, team: self.team.clone() })
+        let (cores, team) = (self.cores.clone(), self.team.clone());
+        Ok(Self { global, gpu: Some(open_gpu(ordinal)?), gpus, told: self.told, cores, team })
     }
 
     /// The threads, started at first use: `--threads`, or one per core this process may use.
@@ -110,39 +123,70 @@ impl Context {
         let global = GlobalArgs { quiet: true, json: None, ..self.global.clone() };
         let team = OnceLock::new();
         let _ = team.set(Arc::clone(self.team()));
-        Self { global, gpu: self.gpu.clone(), gpus: self.gpus, wish: self.wish, team }
+        Self {
+            global,
+            gpu: self.gpu.clone(),
+            gpus: self.gpus,
+            told: self.told,
+            cores: self.cores.clone(),
+            team,
+        }
     }
 
-    /// The same for one of `size` ranks that share this machine: with its part of the threads, and with something to say on the first
-    /// rank alone.
-    pub fn of_rank(&self, rank: usize, size: usize) -> Self {
+    /// Threads of each of `size` ranks that share this machine.
+    pub fn threads_of(&self, size: usize) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let threads = self.global.threads.or(NonZeroUsize::new((cores / size.max(1)).max(1)));
+        self.global.threads.map_or((cores / size.max(1)).max(1), NonZeroUsize::get)
+    }
+
+    /// The same for one of `size` ranks that share this machine: with its part of the threads and these cores, and with something to say on
+    /// the first rank alone.
+    pub fn of_rank(&self, rank: usize, size: usize, cores: Option<Vec<usize>>) -> Self {
+        let threads = NonZeroUsize::new(self.threads_of(size));
         let (quiet, json) =
             if rank == 0 { (self.global.quiet, self.global.json.clone()) } else { (true, None) };
         Self {
             global: GlobalArgs { threads, json, quiet, ..self.global.clone() },
             gpu: None,
             gpus: 0,
-            wish: self.wish,
+            told: self.told,
+            cores,
             team: OnceLock::new(),
         }
     }
 
-    /// The same with a wish of how values pass between GPUs of ranks.
-    pub fn wishing(&self, wish: Wish) -> Self {
+    /// The same with what ranks are told besides.
+    pub fn telling(&self, told: ForRanks) -> Self {
         Self {
             global: self.global.clone(),
             gpu: self.gpu.clone(),
             gpus: self.gpus,
-            wish,
+            told,
+            cores: self.cores.clone(),
             team: self.team.clone(),
         }
     }
 
-    /// How values are to pass between GPUs of ranks.
-    pub fn wish(&self) -> Wish {
-        self.wish
+    /// What ranks are told besides.
+    pub fn told(&self) -> ForRanks {
+        self.told
+    }
+
+    /// Has this thread, and all that it starts, keep to the cores of its rank, where it has some.
+    pub fn settle(&self) {
+        if let Some(cores) = &self.cores {
+            // Whoever may not choose stays where the system puts it.
+            keep_to(cores);
+        }
+    }
+
+    /// Which cores the threads of this rank keep to, for the line that says who computes.
+    pub fn placed(&self) -> String {
+        let here = |cores: &Vec<usize>| {
+            let word = if cores.len() == 1 { "core" } else { "cores" };
+            format!(" a rank, here on {word} {}", in_words(cores))
+        };
+        self.cores.as_ref().map_or_else(String::new, here)
     }
 
     /// The GPU that `--backend cuda` asks for.

@@ -214,12 +214,48 @@ fn a_rank_that_never_answers_ends_the_run() {
             signal(silent, "-KILL");
             let mut said = String::new();
             let _ = std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said);
-            let late = |seconds: u32| said.contains(&format!("rank {victim} did not answer for {seconds} s"));
+            let late =
+                |seconds: u32| said.contains(&format!(" did not answer for {seconds} s at iteration "));
+            assert!(said.contains(&format!("rank {victim} (host ")), "{}: {said}", mpirun.display());
             assert!(late(2) || late(10), "{}: {said}", mpirun.display());
             assert!(said.contains("go on from") && said.contains("--resume"), "{said}");
             assert!(stopped.elapsed() > Duration::from_millis(1500), "it waits");
             assert_eq!(status.code(), Some(3), "{}", mpirun.display());
             assert!(goes_on(folder, &out, "a silent rank"));
         }
+    }
+}
+
+/// Rank 0 reads a mesh for longer than ranks have patience: it is waited for as long as it is there, and missed once it is not.
+#[test]
+fn a_rank_that_is_stopped_while_it_reads_ends_the_run() {
+    let folder = folder();
+    let folder = folder.path();
+    for (k, mpirun) in launchers().iter().enumerate() {
+        // A mesh that does not come: whoever opens a pipe waits for its writer.
+        let mesh = format!("pipe{k}.su2");
+        assert!(Command::new("mkfifo").arg(folder.join(&mesh)).status().unwrap().success());
+        let out = format!("reading-{}-{k}", std::process::id());
+        let file = format!("mesh.file={mesh}");
+        let mut child = launch(mpirun, 2, folder, &out, &["--patience", "2", "--set", &file]);
+        let begun = Instant::now();
+        while ranks_of(&out).len() < 2 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{} starts no ranks", mpirun.display());
+            sleep(Duration::from_millis(20));
+        }
+        sleep(Duration::from_secs(7));
+        assert!(child.try_wait().unwrap().is_none(), "{}: rank 0 is there", mpirun.display());
+        let reader = ranks_of(&out).into_iter().find(|&pid| rank_of(pid) == Some(0)).expect("the rank");
+        signal(reader, "-STOP");
+        let stopped = Instant::now();
+        while child.try_wait().unwrap().is_none() && stopped.elapsed() < Duration::from_secs(20) {
+            sleep(Duration::from_millis(20));
+        }
+        let waited = stopped.elapsed();
+        signal(reader, "-KILL");
+        let (status, said) = ended(child, Duration::from_secs(10));
+        assert!(waited < Duration::from_secs(20), "{}: {waited:?}", mpirun.display());
+        assert_eq!(status.code(), Some(3), "{}: {said}", mpirun.display());
+        assert!(said.contains("rank 0 (host ") && said.contains(" did not answer for 2 s"), "{said}");
     }
 }

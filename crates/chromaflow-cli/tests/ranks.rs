@@ -369,6 +369,31 @@ fn restarts_that_cannot_be_written_or_read_end_all_ranks() {
     }
 }
 
+/// Ranks of a host keep to cores of their own, and say so; where there are fewer cores than threads, that is said instead.
+#[test]
+#[cfg(target_os = "linux")]
+fn ranks_of_a_host_share_out_its_cores() {
+    let folder = folder();
+    let said = |more: &[&str]| {
+        let args = [&["run", "case.toml", "--set", "march.iterations=1", "--threads", "1"], more].concat();
+        let (status, _, said) = chromaflow(folder.path(), &args);
+        assert_eq!(status, 0, "{said}");
+        said
+    };
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let many = (cores + 1).max(3).to_string();
+    let full = said(&["--ranks", &many]);
+    assert!(full.contains(&format!("note: {many} ranks of this host share ")), "{full}");
+    assert!(!full.contains("a rank, here on core"), "{full}");
+    if cores > 1 {
+        let two = said(&["--ranks", "2"]);
+        assert!(two.contains("1 thread a rank, here on core") && !two.contains("take turns"), "{two}");
+        let loose = said(&["--ranks", "2", "--bind", "none"]);
+        assert!(!loose.contains("here on core"), "{loose}");
+    }
+    assert!(!said(&[]).contains("here on core"), "one rank has all");
+}
+
 #[test]
 fn a_division_is_shown() {
     let folder = folder();

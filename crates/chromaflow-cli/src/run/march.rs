@@ -76,7 +76,7 @@ impl Run<'_> {
         if self.ctx.verbose() {
             let name = self.source.path.file_stem().and_then(|n| n.to_str()).unwrap_or("case");
             eprintln!("{}", if self.title.is_empty() { name } else { self.title });
-            eprintln!("{}, {}", flow.headline(), self.ctx.device());
+            eprintln!("{}, {}{}", flow.headline(), self.ctx.device(), self.ctx.placed());
             for caution in flow.cautions() {
                 eprintln!("warning: {caution}");
             }

@@ -25,7 +25,7 @@ pub use record::{cuts, history, live, loads, profiles, samples, surface, trace};
 pub use screen::{Goal, Screen, bytes, duration};
 pub use unstructured::WallCells;
 
-use over_ranks::HaloWord;
+use over_ranks::{BindWord, HaloWord};
 
 use crate::case::{self, Case};
 use crate::context::Context;
@@ -75,6 +75,9 @@ pub struct Args {
     /// How values pass between the GPUs of ranks
     #[arg(long, value_enum, value_name = "HOW", default_value = "shortest")]
     halo: HaloWord,
+    /// Where the threads of several ranks on one host run, where their launcher has not seen to it
+    #[arg(long, value_enum, value_name = "WHERE", default_value = "cores")]
+    bind: BindWord,
     /// How long a rank waits for a message of another one before the run ends
     #[arg(long, value_name = "SECONDS", default_value = "30")]
     patience: NonZeroU32,
@@ -110,6 +113,7 @@ impl Args {
             ranks: None,
             gpus: None,
             halo: HaloWord::default(),
+            bind: BindWord::default(),
             patience: over_ranks::PATIENCE,
             reproducible: false,
             print_defaults: false,
@@ -141,7 +145,7 @@ fn one(args: &Args, ctx: &Context, ranks: Option<Ranks>) -> CliResult {
     let (source, case) = Case::read(path, &args.sets, ctx.global.backend)?;
     if let Some(ranks) = &ranks {
         over_ranks::refuse(&source, &case)?;
-        over_ranks::agree(ranks, &source)?;
+        over_ranks::agree(ranks, &source, ctx)?;
         over_ranks::can_pass(ranks, ctx)?;
     }
     match (source, case) {

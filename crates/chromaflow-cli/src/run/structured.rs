@@ -102,7 +102,7 @@ pub fn run(
 /// Moves a solver to the GPU, where one computes.
 fn compute_on_gpu<S: GridSystem>(solver: &mut March<S>, ctx: &Context, source: &Source) -> CliResult<()> {
     let Some(gpu) = ctx.gpu() else { return Ok(()) };
-    S::use_gpu(solver, gpu, ctx.wish()).map_err(|e| match e {
+    S::use_gpu(solver, gpu, ctx.told().wish).map_err(|e| match e {
         FlowError::Linear(what) => source.error(&["structured", "method"], &what),
         other => CliError::environment(other.to_string()),
     })

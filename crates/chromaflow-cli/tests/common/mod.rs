@@ -27,8 +27,15 @@ pub fn launchers() -> Vec<PathBuf> {
 
 /// `chromaflow` as so many processes of a launcher, run in `folder`: more than there are cores, as any user, and idle ones yield.
 pub fn launched(mpirun: &Path, ranks: usize, folder: &Path) -> Command {
+    let mut command = launcher(mpirun, folder);
+    command.args(["-n", &ranks.to_string()]).arg(env!("CARGO_BIN_EXE_chromaflow"));
+    command
+}
+
+/// A launcher that is yet to be told what to start, run in `folder`.
+pub fn launcher(mpirun: &Path, folder: &Path) -> Command {
     let mut command = Command::new(mpirun);
-    command.args(["-n", &ranks.to_string()]).arg(env!("CARGO_BIN_EXE_chromaflow")).current_dir(folder);
+    command.current_dir(folder);
     command.env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe");
     command.env("OMPI_MCA_rmaps_base_oversubscribe", "1").env("OMPI_MCA_mpi_yield_when_idle", "1");
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");

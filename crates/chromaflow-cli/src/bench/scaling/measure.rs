@@ -149,7 +149,7 @@ pub fn measure(
     }
     let ranks = setting.ranks;
     if ranks == 1 {
-        let own = ctx.of_rank(0, 1);
+        let own = ctx.of_rank(0, 1, None);
         let own = if setting.on_gpus { own.on_gpu(0, 1)? } else { own };
         let found = on_rank(prepared, config, (setting, window), &own, None)?;
         return Ok(found.expect("the only rank leads"));

@@ -73,7 +73,7 @@ pub fn run(
     let follower = ranks.filter(|ranks| ranks.ranks.rank() > 0);
     let files = if follower.is_none() { Some(Files::new(folder.clone(), &case.output)?) } else { None };
     if let Some(gpu) = ctx.gpu() {
-        solver.use_gpu_by(gpu, ctx.wish()).map_err(|e| CliError::environment(e.to_string()))?;
+        solver.use_gpu_by(gpu, ctx.told().wish).map_err(|e| CliError::environment(e.to_string()))?;
     }
     let Some(files) = files else {
         let ranks = follower.expect("only followers write nothing");

@@ -3,16 +3,16 @@
 mod agree;
 mod hosts;
 
-pub use agree::{agree, asked, same_grid};
-pub use hosts::{HaloWord, can_pass, enough_gpus};
+pub use agree::{agree, asked, same_grid, same_mesh};
+pub use hosts::{BindWord, HaloWord, can_pass, enough_gpus};
 
 use agree::Asked;
-use hosts::{gpu_of_process, on_this_host};
+use hosts::{Seat, gpu_of_process};
 
 use super::files::RESTART;
 use super::{Args, interrupt, unstructured};
 use crate::case::{Case, CaseFile, Source, StepName};
-use crate::context::{Backend, Context};
+use crate::context::{Backend, Context, ForRanks};
 use crate::error::{CliError, CliResult, Done};
 use chromaflow_comm::mpi::{Launch, Mpi, launch};
 use chromaflow_comm::{CommError, Communicator, RunError, Solo, run};
@@ -44,7 +44,8 @@ pub fn start(args: &Args, ctx: &Context) -> CliResult {
     if args.halo != HaloWord::default() && !on_gpus {
         return Err(CliError::input("--halo is about GPUs: ask for them by --gpus or --backend cuda"));
     }
-    let ctx = &ctx.wishing(args.halo.wish());
+    let told = ForRanks { wish: args.halo.wish(), unbound: args.bind == BindWord::None };
+    let ctx = &ctx.telling(told);
     match (launched, args.ranks.or(args.gpus)) {
         (Some(launch), Some(asked)) if asked.get() != launch.size || args.gpus.is_some() => {
             let option = if args.gpus.is_some() { "--gpus" } else { "--ranks" };
@@ -139,11 +140,18 @@ pub fn on_threads<T: Send + 'static>(
     on_gpus: bool,
     job: impl Fn(&Context, Arc<dyn Communicator>) -> CliResult<T> + Send + Sync + 'static,
 ) -> CliResult<Vec<T>> {
-    let contexts: Vec<Context> = (0..size).map(|rank| ctx.of_rank(rank, size)).collect();
+    let seats = Seat::of_threads(size);
+    let cores = if on_gpus { vec![None; size] } else { Seat::cores(&seats, ctx) };
+    if !on_gpus && ctx.verbose() {
+        Seat::shared(&seats, ctx).iter().for_each(|line| eprintln!("note: {line}"));
+    }
+    let of = |(rank, cores)| ctx.of_rank(rank, size, cores);
+    let contexts: Vec<Context> = cores.into_iter().enumerate().map(of).collect();
     let patience = Duration::from_secs(patience.get().into());
     let ended = run(size, patience, move |own| {
         let (rank, ranks) = (own.rank(), Arc::new(own.clone()));
         let ctx = &contexts[rank];
+        ctx.settle();
         if on_gpus { job(&ctx.on_gpu(rank, size)?, ranks) } else { job(ctx, ranks) }
     });
     match ended {
@@ -159,13 +167,20 @@ fn processes(args: &Args, ctx: &Context, launch: Launch) -> CliResult {
     let mpi = Mpi::join(launch, Duration::from_secs(args.patience.get().into()))
         .map_err(|e| CliError::environment(e.to_string()))?;
     let mpi = Arc::new(mpi);
-    let (rank, here) = (mpi.rank(), on_this_host(&*mpi)?);
-    let own = ctx.of_rank(rank, here);
+    let rank = mpi.rank();
+    let seats = Seat::of_processes(&*mpi)?;
+    let on_gpus = ctx.global.backend == Backend::Cuda;
+    let cores = if on_gpus { None } else { Seat::cores(&seats, ctx).swap_remove(rank) };
+    if !on_gpus && rank == 0 && ctx.verbose() {
+        Seat::shared(&seats, ctx).iter().for_each(|line| eprintln!("note: {line}"));
+    }
+    let own = ctx.of_rank(rank, seats.iter().filter(|other| **other == seats[rank]).count(), cores);
+    own.settle();
     if rank > 0 {
         interrupt::watch_quietly();
     }
     let ranks = Ranks { ranks: Arc::clone(&mpi) as Arc<dyn Communicator>, reproducible: args.reproducible };
-    let ended = if ctx.global.backend == Backend::Cuda {
+    let ended = if on_gpus {
         gpu_of_process(&*mpi, &own).and_then(|own| super::one(args, &own, Some(ranks)))
     } else {
         super::one(args, &own, Some(ranks))

@@ -139,7 +139,7 @@ fn lead(args: &Args, mut flow: OnMesh<'_>, (files, start): (Files, Instant)) -> 
 
 /// Moves the computation to the GPU that was asked for, if one was.
 pub(super) fn compute_on_gpu(solver: &mut FlowSolver, ctx: &Context, source: &Source) -> CliResult<()> {
-    compute_on_gpu_by(solver, ctx, source, ctx.wish())
+    compute_on_gpu_by(solver, ctx, source, ctx.told().wish)
 }
 
 /// The same with a wish of how messages pass between GPUs.

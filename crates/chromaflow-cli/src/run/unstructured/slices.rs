@@ -3,6 +3,7 @@
 use super::refused;
 use crate::case::{CaseFile, PrecondName, Reading, Source, is_of_hexahedra};
 use crate::error::{CliError, CliResult};
+use crate::run::over_ranks;
 use crate::run::prepare::{Prepared, known};
 use chromaflow_device::Team;
 use chromaflow_flow::FlowSolver;
@@ -123,7 +124,9 @@ pub fn prepare(
     ready: impl FnOnce(&chromaflow_flow::FlowConfig),
 ) -> CliResult<(Prepared, FlowSolver)> {
     case.check(&source)?;
-    let mesh_path = case.mesh_path(&source)?;
+    let found = case.mesh_path(&source);
+    over_ranks::same_mesh(&*ranks.ranks, &source, found.as_deref().ok())?;
+    let mesh_path = found?;
     let sliced = Sliced::read(&*ranks.ranks, &mesh_path, &case.read_options(&source)?);
     let mut sliced = sliced.map_err(|e| refused(&source, &FlowError::Sliced(e)))?;
     sliced.scale(case.mesh.scale.0);
