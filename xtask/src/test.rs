@@ -72,7 +72,7 @@ pub fn test(filter: &[String]) -> Result<(), String> {
         if !program.exists() {
             return Err(format!("{} is not there: were the tests built?", program.display()));
         }
-        let tally = verify::table(&program, &verify::FEW)?;
+        let tally = verify::table(&program, &verify::FEW, None)?;
         let (passed, failed) = commands::table(&program, &[])?;
         counts.passed += tally.passed + passed;
         counts.failed += tally.failed + failed;

@@ -4,6 +4,7 @@ use crate::{cases, run};
 use chromaflow_testkit::required;
 use std::fmt::Write;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -41,21 +42,42 @@ pub struct Tally {
     pub skipped: usize,
 }
 
-/// `[--quick] [--program FILE] [CASE...]`: cases by their names without `.toml`, all unless named. A release build is made
-/// unless a program is given.
+/// What the program says of a case that several ranks do not compute (docs/src/parallel.md, "What is not there"), and the name of that here.
+const ALONE: [(&str, &str); 2] = [
+    ("one rank alone", "one rank alone computes it"),
+    ("a rank computes whole blocks", "fewer blocks than ranks"),
+];
+
+/// `[--quick] [--ranks N] [--program FILE] [CASE...]`: cases by their names without `.toml`, all unless named; with `--ranks` each over so
+/// many ranks, threads of one process, and those that several ranks do not compute are skipped by name. A release build is made unless a
+/// program is given.
 pub fn verify(args: &[String]) -> Result<(), String> {
     let (quick, args): (Vec<String>, Vec<String>) = args.iter().cloned().partition(|word| word == "--quick");
+    let (ranks, args) = ranks_given(&args)?;
     let (given, mut names) = run::program_given("verify", &args)?;
     if !quick.is_empty() {
         names.extend(QUICK);
     }
     let program = run::program_or_built(given, &["build", "--release", "--package", "chromaflow-cli"])?;
-    let tally = table(&program, &names)?;
+    let tally = table(&program, &names, ranks)?;
     if tally.failed == 0 { Ok(()) } else { Err(format!("{} cases failed", tally.failed)) }
 }
 
-/// Runs the cases named (all if none is) and prints the table.
-pub fn table(program: &Path, names: &[&str]) -> Result<Tally, String> {
+/// The number after `--ranks`, and the other words.
+fn ranks_given(args: &[String]) -> Result<(Option<NonZeroUsize>, Vec<String>), String> {
+    let mut rest = args.to_vec();
+    let Some(at) = rest.iter().position(|word| word == "--ranks") else { return Ok((None, rest)) };
+    rest.remove(at);
+    if at == rest.len() {
+        return Err("--ranks: how many?".to_owned());
+    }
+    let word = rest.remove(at);
+    let ranks = word.parse().map_err(|_| format!("--ranks {word}: expected a number from 1"))?;
+    Ok((Some(ranks), rest))
+}
+
+/// Runs the cases named (all if none is), over so many ranks where that is asked for, and prints the table.
+pub fn table(program: &Path, names: &[&str], ranks: Option<NonZeroUsize>) -> Result<Tally, String> {
     let root = run::root();
     let mut all = cases::all(&root.join("cases"))?;
     all.extend(cases::all(&root.join(SUITE))?);
@@ -63,13 +85,14 @@ pub fn table(program: &Path, names: &[&str]) -> Result<Tally, String> {
     if let Some(name) = names.iter().find(|n| !all.iter().any(|c| stem(c) == **n)) {
         return Err(format!("{name}: no such case in {}", root.join("cases").display()));
     }
-    let out = root.join("target/verify");
+    let out =
+        root.join(ranks.map_or_else(|| "target/verify".to_owned(), |n| format!("target/verify-{n}-ranks")));
     fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
     let mut tally = Tally::default();
     println!("| case | expected | got | seconds | verdict |\n|---|---|---|---|---|");
     for case in all.iter().filter(|c| names.is_empty() || names.contains(&stem(c).as_str())) {
         let name = stem(case);
-        let row = one(program, case, &out.join(&name), &cases::data_folder(&root))?;
+        let row = one(program, (case, ranks), &out.join(&name), &cases::data_folder(&root))?;
         match row.verdict {
             Verdict::Good => tally.passed += 1,
             Verdict::Failed(_) => tally.failed += 1,
@@ -99,7 +122,12 @@ struct Row {
     verdict: Verdict,
 }
 
-fn one(program: &Path, case: &Path, out: &Path, data: &Path) -> Result<Row, String> {
+fn one(
+    program: &Path,
+    (case, ranks): (&Path, Option<NonZeroUsize>),
+    out: &Path,
+    data: &Path,
+) -> Result<Row, String> {
     let text = fs::read_to_string(case).map_err(|e| format!("{}: {e}", case.display()))?;
     let table: toml::Table = text.parse().map_err(|e| format!("{}: {e}", case.display()))?;
     let expect = table.get("expect").and_then(toml::Value::as_table).cloned().unwrap_or_default();
@@ -119,23 +147,34 @@ fn one(program: &Path, case: &Path, out: &Path, data: &Path) -> Result<Row, Stri
     let json = out.with_extension("json");
     let _ = fs::remove_file(&json); // what an earlier run left must not be taken for this one's
     let start = Instant::now();
-    let done = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(["run", "--verify", "--quiet", "--out"])
         .args([out.as_os_str(), "--json".as_ref(), json.as_os_str(), case.as_os_str()])
         .env("CHROMAFLOW_DATA", data)
-        .stdin(Stdio::null())
-        .output();
-    let done = done.map_err(|e| format!("cannot start {}: {e}", program.display()))?;
+        .stdin(Stdio::null());
+    if let Some(ranks) = ranks {
+        command.args(["--ranks", &ranks.to_string()]);
+    }
+    let done = command.output().map_err(|e| format!("cannot start {}: {e}", program.display()))?;
     let seconds = start.elapsed().as_secs_f64();
     let said = String::from_utf8_lossy(&done.stderr).trim().replace('\n', "; ");
     let summary = fs::read_to_string(&json).ok().and_then(|t| serde_json::from_str(&t).ok());
     let verdict = match (&summary, done.status.success()) {
         (Some(_), true) => Verdict::Good,
         (None, true) => Verdict::Failed(format!("no summary in {}", json.display())),
-        (_, false) => Verdict::Failed(format!("{} ({said})", done.status)),
+        (_, false) => match ranks.and_then(|_| refused(done.status.code(), &said)) {
+            Some(name) => Verdict::Skipped(format!("{name} ({said})")),
+            None => Verdict::Failed(format!("{} ({said})", done.status)),
+        },
     };
     let got = summary.map_or_else(|| "-".into(), |s: serde_json::Value| got(&expect, &s));
     Ok(Row { expected: expected(&expect), got, seconds, verdict })
+}
+
+/// What several ranks do not compute, where that is what a program says as it ends.
+fn refused(status: Option<i32>, said: &str) -> Option<&'static str> {
+    ALONE.iter().find(|(words, _)| status == Some(2) && said.contains(words)).map(|(_, name)| *name)
 }
 
 /// The keys of `[expect]` that a force or an oscillation answers, and where the summary has that.
@@ -208,11 +247,26 @@ mod tests {
         assert!(FEW.iter().all(|name| QUICK.contains(name)));
     }
 
+    #[test]
+    fn ranks_are_asked_for_and_refusals_known() {
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        let (ranks, rest) = ranks_given(&words(&["wing", "--ranks", "3", "duct"])).unwrap();
+        assert_eq!((ranks.map(NonZeroUsize::get), rest), (Some(3), words(&["wing", "duct"])));
+        assert_eq!(ranks_given(&words(&["wing"])).unwrap(), (None, words(&["wing"])));
+        assert!(
+            ranks_given(&words(&["--ranks"])).is_err() && ranks_given(&words(&["--ranks", "0"])).is_err()
+        );
+        let said = "error: 3 ranks, but the grid has 2 blocks, and a rank computes whole blocks: ask for 2";
+        assert_eq!(refused(Some(2), said), Some("fewer blocks than ranks"));
+        assert_eq!(refused(Some(3), said), None, "that is a failure");
+        assert_eq!(refused(Some(2), "error: no mesh"), None);
+    }
+
     /// A program that does nothing passes no case.
     #[test]
     fn a_program_without_results_fails() {
-        let tally = table(Path::new("true"), &["wing"]).unwrap();
+        let tally = table(Path::new("true"), &["wing"], None).unwrap();
         assert_eq!((tally.passed, tally.failed), (0, 1));
-        assert!(table(Path::new("true"), &["no_such_case"]).is_err());
+        assert!(table(Path::new("true"), &["no_such_case"], NonZeroUsize::new(2)).is_err());
     }
 }
