@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The table of docs/src/parallel.md, "To 1,024 GPUs": a plain iteration (15 sweeps, nb 5, ds) of n nodes on P GPUs, in ms; and with files
-of `chromaflow bench scaling --json`, what it says beside what they have.
+"""The tables of docs/src/parallel.md, "To 1,024 GPUs": a plain iteration (15 sweeps, nb 5, ds) of n nodes on P GPUs, in ms; memory of a GPU,
+set-up and files; and with files of `chromaflow bench scaling --json`, what the model says beside what they have.
 
     python3 bench/predicted.py [FILE.json ...]
 
@@ -23,6 +23,13 @@ SWEEPS, COLORS, NB, BALANCE, WORST = 15, 11, 5, 1.01, 1.5
 REDUCTION = (10.0, 4.0)  # us, and for each doubling
 STATE, LAYERS = 104, 2
 BYTES, MEMORY = 3200, 139 * 2**30  # a node, a GPU
+ROWS = 2**32  # rows of the whole system are counted by 32 bits
+CORES = 16  # of the host, for each GPU
+# Microseconds of one core a node, of 6,191,003 nodes on 16 cores (docs/src/performance.md, "Set-up"): what rank 0 does for all where it has the
+# whole mesh (1.4 s of checks, 2.0 s of order), and what each rank does for its own (5.1 s); the cut of the graph, by one thread.
+OF_ALL, OF_OWN, CUT = 8.8, 13.2, 4.0
+SLICED = 100_000_000  # more nodes than these are read by slices: each rank does all of it for its part
+MESH, RESTART, DISK = 116, 72, 5e9  # bytes a node of tetrahedra as binary UGRID, and of a restart; bytes a second that all ranks share, assumed
 WAYS = {  # L us, GB/s, F us, E us, least us
     "within sweeps": (2.3, 370.0, 0.0, 0.25, 5.2),
     "by events": (2.3, 370.0, 11.0, 4.0, 0.0),
@@ -71,7 +78,35 @@ def table(title, ranks, ways):
                 fits = n / p * BYTES < MEMORY and n / p > 3000
                 cells.append(f"{t:.3g} ({100 * iteration(n, 1, way) / p / t:.0f} %)" if fits else "-")
             if any(cell != "-" for cell in cells):
-                print(f"| {n:,.0f} | {way} | " + " | ".join(cells) + " |")
+                beyond = " (32-bit rows end at 4.29e9)" if n > ROWS else ""
+                print(f"| {n:,.0f}{beyond} | {way} | " + " | ".join(cells) + " |")
+    print()
+
+
+def setup(n, ranks):
+    """Seconds from the file to the first step, without the disk and without what ranks tell one another."""
+    m = BALANCE * n / ranks + LAYERS * along(GHOSTS, ranks) * (n / ranks) ** (2 / 3)
+    if n > SLICED:
+        return (OF_ALL + OF_OWN) * m / CORES / 1e6
+    return (OF_ALL * n / CORES + CUT * n + OF_OWN * m / CORES) / 1e6
+
+
+def short(x):
+    return f"{x:.0f}" if x >= 10 else f"{x:.2g}"
+
+
+def besides(ranks):
+    """Memory of a GPU, set-up and files."""
+    heads = "".join(f" {p} GPUs: GB | set-up, s |" for p in ranks)
+    print(f"| nodes | mesh from disk, s | restart to disk, s |{heads}\n|---|---|---|" + "---|---|" * len(ranks))
+    for n in (1e6, 4e6, 1.6e7, 1e8, 1e9, 1e10):
+        cells = []
+        for p in ranks:
+            m = BALANCE * n / p + LAYERS * along(GHOSTS, p) * (n / p) ** (2 / 3)
+            fits = m * BYTES < MEMORY and n / p > 3000
+            cells.append(f"{m * BYTES / 1e9:.3g} | {short(setup(n, p))}" if fits else "- | -")
+        beyond = " (32-bit rows end at 4.29e9)" if n > ROWS else ""
+        print(f"| {n:,.0f}{beyond} | {short(n * MESH / DISK)} | {short(n * RESTART / DISK)} | " + " | ".join(cells) + " |")
     print()
 
 
@@ -100,5 +135,6 @@ def beside(path):
 
 table("nodes, GPUs of one host", (1, 2, 4, 8), ("within sweeps", "by events", "NCCL"))
 table("nodes, GPUs of hosts", (16, 64, 256, 1024), ("NCCL, InfiniBand",))
+besides((16, 64, 256, 1024))
 for path in sys.argv[1:]:
     beside(path)
