@@ -164,7 +164,7 @@ fn one(
         (Some(_), true) => Verdict::Good,
         (None, true) => Verdict::Failed(format!("no summary in {}", json.display())),
         (_, false) => match ranks.and_then(|_| refused(done.status.code(), &said)) {
-            Some(name) => Verdict::Skipped(format!("{name} ({said})")),
+            Some(name) => Verdict::Skipped(format!("not over ranks: {name}")),
             None => Verdict::Failed(format!("{} ({said})", done.status)),
         },
     };

@@ -95,6 +95,11 @@ pub trait Communicator: Debug + Send + Sync {
         Ok(())
     }
 
+    /// A rank that is known to be silent for as long as ranks have patience, whoever waits for it; none where nobody tells.
+    fn missed(&self) -> Option<usize> {
+        None
+    }
+
     /// What errors say of ranks besides their numbers, where that is kept.
     fn log(&self) -> Option<&Log> {
         None

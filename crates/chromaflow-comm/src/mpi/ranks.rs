@@ -5,6 +5,7 @@ use super::beats::Beats;
 use super::line::Line;
 use super::{Found, Launch, MpiError, find};
 use crate::{CommError, Communicator, Log, Tag};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -201,6 +202,10 @@ impl Communicator for Mpi {
         }
     }
 
+    fn missed(&self) -> Option<usize> {
+        (0..self.size).find(|&rank| rank != self.rank && self.misses(rank))
+    }
+
     fn log(&self) -> Option<&Log> {
         Some(&self.log)
     }
@@ -212,9 +217,12 @@ impl Communicator for Mpi {
 
 /// The first library that opens.
 fn open(launch: Launch) -> Result<Calls, MpiError> {
-    let candidates = find::candidates();
-    let asked = std::env::var_os(find::ASKED).is_some();
-    for path in &candidates {
+    open_first(launch, &find::candidates(), std::env::var_os(find::ASKED).is_some())
+}
+
+/// The first of these that opens; where it was asked for by name, there is but one.
+fn open_first(launch: Launch, candidates: &[PathBuf], asked: bool) -> Result<Calls, MpiError> {
+    for path in candidates {
         match Calls::open(path) {
             Ok(calls) => return Ok(calls),
             Err(error) if asked => return Err(error),
@@ -236,4 +244,26 @@ fn number(tag: Tag) -> i32 {
 
 fn failed(error: &MpiError) -> CommError {
     CommError::Library { why: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_library_is_an_error_that_names_what_was_tried() {
+        let launch = Launch { launcher: "srun", size: 8 };
+        let tried = ["/nowhere/libmpi.so.40", "/nowhere/libmpi.so.12"].map(PathBuf::from);
+        let error = open_first(launch, &tried, false).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "8 ranks were started by srun, but no MPI library was found (tried /nowhere/libmpi.so.40, /nowhere/libmpi.so.12): set \
+             CHROMAFLOW_MPI to the libmpi of this srun; on one host use --ranks 8 without it"
+        );
+        let error = open_first(launch, &tried[..1], true).unwrap_err().to_string();
+        assert!(
+            error.starts_with("CHROMAFLOW_MPI names /nowhere/libmpi.so.40, which cannot be opened"),
+            "{error}"
+        );
+    }
 }

@@ -108,6 +108,7 @@ fn a_rank_of_a_launcher() {
             let late = mpi.receive_patiently(1, Tag::Collective).unwrap_err();
             println!("rank {}: {late}", mpi.rank());
             assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+            assert_eq!(mpi.missed(), Some(1));
             // Both say so.
             std::thread::sleep(Duration::from_secs(1));
             mpi.abort(3);

@@ -181,7 +181,12 @@ impl Guard {
                     (Err(error), _) => error,
                     (_, Err(error)) => CommError::Library { why: error.to_string() },
                     _ if since.elapsed() < ranks.patience() => continue,
-                    _ => CommError::silent(&*ranks, ranks.patience()),
+                    _ => match ranks.missed() {
+                        Some(rank) => {
+                            CommError::late(&*ranks, rank, ranks.patience()).during("its GPU's rows")
+                        }
+                        None => CommError::silent(&*ranks, ranks.patience()),
+                    },
                 };
                 let _ = finds.set(error); // the first of this guard
                 rank.abort();
