@@ -5,6 +5,7 @@ use crate::error::{CliResult, Done};
 use crate::plot;
 use crate::run::bytes;
 use chromaflow_comm::mpi::Mpi;
+use chromaflow_device::cores::{self, Cpu};
 use chromaflow_device::cuda::{CudaError, Exported, Gpu, Nccl};
 use chromaflow_device::stream::{self, Bandwidth};
 use chromaflow_device::{Isa, Team};
@@ -36,10 +37,12 @@ pub fn run(_args: &Args, ctx: &Context) -> CliResult {
     };
     let (one, all) = (measure(&Team::new(1)), measure(team));
     let (gpu, mpi) = (gpu(), mpi());
+    let nodes = numa(&cores::layout(&cores::allowed()));
     if ctx.verbose() {
         println!("chromaflow      {}", env!("CARGO_PKG_VERSION"));
         println!("processor       {model}");
         println!("threads         {} (cores that this process may use; --threads changes it)", team.size());
+        println!("NUMA nodes      {}", numa_in_words(&nodes));
         println!("instructions    {}", isa.name());
         println!("bandwidth       {:.1} GB/s read, {:.1} GB/s triad on one core", one.read, one.triad);
         println!(
@@ -64,6 +67,7 @@ pub fn run(_args: &Args, ctx: &Context) -> CliResult {
         "version": env!("CARGO_PKG_VERSION"),
         "processor": model,
         "threads": team.size(),
+        "numa_nodes": nodes,
         "instructions": isa.name(),
         "read_gb_per_s": { "one_core": one.read, "all": all.read },
         "triad_gb_per_s": { "one_core": one.triad, "all": all.triad },
@@ -73,6 +77,24 @@ pub fn run(_args: &Args, ctx: &Context) -> CliResult {
         "plots": plot::AVAILABLE,
     }))?;
     Ok(Done::Success)
+}
+
+/// Cores of each NUMA node that this process may use, as the system writes lists.
+fn numa(layout: &[Cpu]) -> Vec<String> {
+    let of = |node: &[Cpu]| cores::in_words(&node.iter().map(|cpu| cpu.number).collect::<Vec<_>>());
+    layout.chunk_by(|a, b| a.node == b.node).map(of).collect()
+}
+
+fn numa_in_words(nodes: &[String]) -> String {
+    match nodes {
+        [] => "unknown".to_owned(),
+        [one] => format!("1: cores {one}"),
+        all => format!(
+            "{}: cores {} (ranks of one host keep to cores of one where they can)",
+            all.len(),
+            all.join(" | ")
+        ),
+    }
 }
 
 /// The MPI libraries that ranks of a launcher would use here, best first, and their interfaces.
@@ -197,7 +219,16 @@ fn proc_field(path: &str, name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::peers_in_words;
+    use super::{Cpu, numa, numa_in_words, peers_in_words};
+
+    #[test]
+    fn nodes_are_shown_with_their_cores() {
+        let cpu = |(number, node)| Cpu { node, core: number, number };
+        let nodes = numa(&[(0, 0), (1, 0), (4, 0), (2, 1), (3, 1)].map(cpu));
+        assert!(numa_in_words(&nodes).starts_with("2: cores 0-1,4 | 2-3 (ranks"));
+        assert_eq!(numa_in_words(&nodes[1..]), "1: cores 2-3");
+        assert_eq!(numa_in_words(&numa(&[])), "unknown");
+    }
 
     #[test]
     fn missing_peer_access_names_the_devices() {
