@@ -40,13 +40,13 @@ pub fn keep_to(cpus: &[usize]) -> bool {
     #[cfg(target_os = "linux")]
     {
         // SAFETY: all bits zero are an empty set; numbers beyond its length are left out.
-        return unsafe {
+        unsafe {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
             for &cpu in cpus.iter().filter(|&&cpu| cpu < libc::CPU_SETSIZE as usize) {
                 libc::CPU_SET(cpu, &mut set);
             }
             libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) == 0
-        };
+        }
     }
     #[cfg(not(target_os = "linux"))]
     {

@@ -131,8 +131,15 @@ impl Seat {
         all.iter().enumerate().map(|(rank, own)| shares(own, rank)).collect()
     }
 
-    /// Hosts whose ranks have more threads than there are hardware threads for them, in words.
-    pub fn shared(all: &[Self], ctx: &Context) -> Vec<String> {
+    /// Says which hosts have ranks with more threads than there are hardware threads for them.
+    pub fn say_shared(all: &[Self], ctx: &Context) {
+        for line in Self::shared(all, ctx) {
+            eprintln!("note: {line}");
+        }
+    }
+
+    /// These in words.
+    fn shared(all: &[Self], ctx: &Context) -> Vec<String> {
         let mut lines = Vec::new();
         for (rank, own) in all.iter().enumerate() {
             let here: Vec<&Self> = all.iter().filter(|other| other.host == own.host).collect();

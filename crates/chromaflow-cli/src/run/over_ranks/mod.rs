@@ -143,7 +143,7 @@ pub fn on_threads<T: Send + 'static>(
     let seats = Seat::of_threads(size);
     let cores = if on_gpus { vec![None; size] } else { Seat::cores(&seats, ctx) };
     if !on_gpus && ctx.verbose() {
-        Seat::shared(&seats, ctx).iter().for_each(|line| eprintln!("note: {line}"));
+        Seat::say_shared(&seats, ctx);
     }
     let of = |(rank, cores)| ctx.of_rank(rank, size, cores);
     let contexts: Vec<Context> = cores.into_iter().enumerate().map(of).collect();
@@ -172,7 +172,7 @@ fn processes(args: &Args, ctx: &Context, launch: Launch) -> CliResult {
     let on_gpus = ctx.global.backend == Backend::Cuda;
     let cores = if on_gpus { None } else { Seat::cores(&seats, ctx).swap_remove(rank) };
     if !on_gpus && rank == 0 && ctx.verbose() {
-        Seat::shared(&seats, ctx).iter().for_each(|line| eprintln!("note: {line}"));
+        Seat::say_shared(&seats, ctx);
     }
     let own = ctx.of_rank(rank, seats.iter().filter(|other| **other == seats[rank]).count(), cores);
     own.settle();
