@@ -1,13 +1,18 @@
 //! Colors of items that ranks own, rows or elements: those of one rank, on any number of them.
+//!
+//! Twin on one rank: [`Coloring::parallel`](crate::order::Coloring::parallel) with one pass of
+//! [`Coloring::reduced`](crate::order::Coloring::reduced).
 
-use crate::ranks::post::Ghosts;
+use chromaflow_comm::post::Ghosts;
 use chromaflow_comm::{CommError, Communicator, Op};
 
 /// What comes first: many neighbors, then a hash of the number in the whole, then the number.
 pub type Priority = (u32, u32, usize);
 
 /// Items and who is whose neighbor.
+#[derive(Debug)]
 pub struct Items<'a, F> {
+    /// The ranks.
     pub ranks: &'a dyn Communicator,
     /// Items of others, which follow their owners.
     pub ghosts: &'a Ghosts,
@@ -26,6 +31,9 @@ impl<F: Fn(u32, &mut dyn FnMut(u32))> Items<'_, F> {
     /// loop in this order would give. Ranks color all whose neighbors of others have their colors, tell them, and go on.
     ///
     /// **Source**: Jones and Plassmann (1993).
+    ///
+    /// # Errors
+    /// [`CommError`] when another rank has failed, has left or stays silent too long.
     pub fn colors(&self) -> Result<Vec<u32>, CommError> {
         let mut colors = vec![NONE; self.priority.len()];
         let (mut palette, mut waiting) = (Palette::default(), self.owned.clone());
@@ -55,6 +63,9 @@ impl<F: Fn(u32, &mut dyn FnMut(u32))> Items<'_, F> {
     /// Once more color by color, the last one first: items of a color are independent, and no more colors are needed.
     ///
     /// **Source**: Culberson (1992), iterated greedy.
+    ///
+    /// # Errors
+    /// [`CommError`] when another rank has failed, has left or stays silent too long.
     pub fn reduced(&self, colors: &[u32]) -> Result<Vec<u32>, CommError> {
         let mut count = [colors.iter().map(|&color| f64::from(color) + 1.0).fold(0.0, f64::max)];
         self.ranks.reduce(Op::Max, &mut count)?;
