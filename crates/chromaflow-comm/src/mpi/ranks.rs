@@ -7,9 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The ranks of `MPI_COMM_WORLD`. All calls must come from the thread that opened it.
+/// The ranks of MPI: those that a launcher started together, or of a communicator that the program has. All calls must come from the thread
+/// that opened it, or, where the program asked MPI for more, one at a time.
 #[derive(Debug)]
 pub struct Mpi {
+    /// It is the duplicate of a communicator of the program, which has begun with MPI itself and ends it.
+    duplicate: bool,
     calls: Calls,
     rank: usize,
     size: usize,
@@ -51,7 +54,40 @@ impl Mpi {
                 seen: size,
             });
         }
-        Ok(Self { calls, rank, size, patience, outbox: Mutex::new(Vec::new()) })
+        Ok(Self { duplicate: false, calls, rank, size, patience, outbox: Mutex::new(Vec::new()) })
+    }
+
+    /// The ranks of a communicator of this program, which has called `MPI_Init`: by Fortran's number of it (`MPI_Comm_c2f`, a 32-bit integer in
+    /// every MPI), else `MPI_COMM_WORLD`. They pass messages by a duplicate of their own, given back when this is dropped. Collective, and so is
+    /// the drop.
+    ///
+    /// # Errors
+    /// [`MpiError`].
+    pub fn of_program(fortran: Option<i32>, patience: Duration) -> Result<Self, MpiError> {
+        let asked = std::env::var_os(find::ASKED).is_some();
+        let mut last = MpiError::NotLoaded;
+        for path in find::loaded() {
+            match Calls::open_loaded(&path) {
+                // Of several libraries the one that has begun.
+                Ok(calls) if !calls.is_under_way() => {
+                    last = MpiError::NotBegun { library: path.display().to_string() };
+                }
+                Ok(mut calls) => {
+                    let [rank, size] = calls.join(fortran)?;
+                    return Ok(Self {
+                        duplicate: true,
+                        calls,
+                        rank,
+                        size,
+                        patience,
+                        outbox: Mutex::default(),
+                    });
+                }
+                Err(error) if asked => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Err(last)
     }
 
     /// The library in use.
@@ -71,11 +107,18 @@ impl Mpi {
 
     /// Waits until what was sent has left, and ends MPI. All ranks do so together.
     pub fn leave(&self) {
+        self.empty_outbox();
+        if !self.duplicate {
+            self.calls.end();
+        }
+    }
+
+    /// Waits until what was sent has left.
+    fn empty_outbox(&self) {
         let start = Instant::now();
         while !self.clear_outbox().unwrap_or(true) && start.elapsed() < self.patience {
             thread::yield_now();
         }
-        self.calls.end();
     }
 
     /// Drops what has been sent; whether nothing is left.
@@ -114,6 +157,15 @@ impl Mpi {
                 }
                 thread::yield_now();
             }
+        }
+    }
+}
+
+impl Drop for Mpi {
+    fn drop(&mut self) {
+        if self.duplicate && self.calls.is_under_way() {
+            self.empty_outbox();
+            self.calls.part();
         }
     }
 }
