@@ -30,6 +30,8 @@ pub struct AssembledSolver {
     gmres: Gmres,
     nb: usize,
     unknowns: usize,
+    /// Of the rank that has the most.
+    most: usize,
     share: Option<Arc<Share>>,
 }
 
@@ -136,14 +138,16 @@ impl AssembledSolver {
             }
         };
         let unknowns = pattern.rows() * nb;
-        let gmres = gmres(options, unknowns);
+        // Cycles are as long on all ranks.
+        let most = share.map_or(pattern.rows(), |share| share.most()) * nb;
         Ok(Self {
             team: Arc::clone(team),
             options: *options,
             inverse,
-            gmres,
+            gmres: gmres(options, most),
             nb,
             unknowns,
+            most,
             share: share.cloned(),
         })
     }
@@ -290,8 +294,8 @@ impl AssembledSolver {
             Inverse::Sweeps(smoother) => {
                 let matrix = a.expect("relaxations have their matrix");
                 let sweeps = Relaxation { smoother, matrix, options: sweeps(o) };
-                if o.method == Method::Richardson && self.share.is_none() {
-                    return Ok(relax(team, operator, sweeps, joined, o, b, x));
+                if o.method == Method::Richardson {
+                    return Ok(relax(team, operator, sweeps, (joined, self.share.as_deref()), o, b, x));
                 }
                 if let Some(joined) = joined {
                     among = RankSweeps { sweeps, joined, rest: Vec::new() };
@@ -352,7 +356,7 @@ impl AssembledSolver {
     /// How to solve from now on; what the solver was set up with (preconditioner, policy, diagonal form) stays.
     pub(super) fn retune(&mut self, options: &SolverOptions) {
         self.options = *options;
-        self.gmres = gmres(options, self.unknowns);
+        self.gmres = gmres(options, self.most);
     }
 
     /// Bytes of incomplete factors; those of a relaxation are as many as the diagonal blocks have, and what couples the rows of lines.
@@ -446,27 +450,35 @@ impl Preconditioner for Complete<'_> {
     }
 }
 
-/// A relaxation alone: corrections by `correction_sweeps` of it, or sweeps on x itself; among ranks corrections always, which are
-/// the same sweeps but for rounding.
+/// A relaxation alone: corrections by `correction_sweeps` of it, or sweeps on x itself; with ghosts of the caller's corrections always,
+/// which are the same sweeps but for rounding.
 fn relax(
     team: &Team,
     operator: &dyn LinearOperator,
     mut relaxation: Relaxation<'_>,
-    joined: Option<Joined<'_>>,
+    (joined, share): (Option<Joined<'_>>, Option<&Share>),
     options: &SolverOptions,
     b: &[f64],
     x: &mut [f64],
 ) -> Solve {
     let SweepCourse { once, corrects, control } = options.course_of_sweeps();
     relaxation.options.sweeps = once;
+    let nb = relaxation.matrix.nb();
+    let corrections = Richardson::default();
     let mut solve = if let Some(joined) = joined {
         let mut among = RankSweeps { sweeps: relaxation, joined, rest: Vec::new() };
-        Richardson::default().solve(team, operator, &mut among, b, x, &control)
+        corrections.solve(team, operator, &mut among, b, x, &control)
+    } else if let (true, Some(share)) = (corrects, share) {
+        let mut complete = Complete { inner: &mut relaxation, share, nb };
+        corrections.solve(team, operator, &mut complete, b, x, &control)
     } else if corrects {
-        Richardson::default().solve(team, operator, &mut relaxation, b, x, &control)
+        corrections.solve(team, operator, &mut relaxation, b, x, &control)
     } else {
         sweep_solution(team, operator, relaxation, b, x, &control)
     };
+    if let (false, Some(share)) = (corrects, share) {
+        share.exchange(nb, x); // ghosts that no row of the matrix reads
+    }
     solve.iterations *= once;
     solve
 }

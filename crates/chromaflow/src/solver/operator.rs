@@ -7,7 +7,7 @@ use crate::krylov::LinearOperator;
 use chromaflow_device::Team;
 use std::cell::RefCell;
 
-/// Permutes vectors on their way to the caller and back.
+/// Permutes vectors on their way to the caller, who has the first rows alone where others are ghosts, and back.
 pub(super) struct CallersOperator<'a> {
     permutation: &'a Permutation,
     nb: usize,
@@ -26,10 +26,11 @@ impl<'a> CallersOperator<'a> {
     pub(super) fn new(
         operator: &'a mut dyn FnMut(&[f64], &mut [f64]),
         permutation: &'a Permutation,
+        rows: usize,
         nb: usize,
         joined: Option<Joined<'a>>,
     ) -> Self {
-        let n = permutation.len() * nb;
+        let n = rows * nb;
         Self {
             permutation,
             nb,
@@ -46,9 +47,9 @@ impl LinearOperator for CallersOperator<'_> {
 
     fn apply(&self, team: &Team, x: &[f64], y: &mut [f64]) {
         let Call { operator, x: given, y: found } = &mut *self.call.borrow_mut();
-        self.permutation.scatter_with(team, self.nb, x, given);
+        self.permutation.scatter_first_with(team, self.nb, x, given);
         operator(given, found);
-        self.permutation.gather_with(team, self.nb, found, y);
+        self.permutation.gather_first_with(team, self.nb, found, y);
     }
 
     fn links(&self) -> Option<&dyn Links> {
