@@ -207,7 +207,8 @@ chromaflow_status chromaflow_solver_operator(chromaflow_solver *solver, chromafl
 
 /* Called after each iteration of a solve but the one that ends it, on the thread that solves, with its number and relative
  * residual; returns 0, or the solve ends there with the outcome CHROMAFLOW_STOPPED, x as far as it has come. NULL for none. Among
- * ranks all must return the same. Not for a GPU's context. */
+ * ranks of chromaflow_solver_distribute all must return the same; over those of a chromaflow_comm one that does not return 0 ends it for
+ * all (others then report CHROMAFLOW_ITERATION_LIMIT). Not for a GPU's context. */
 typedef int32_t (*chromaflow_monitor)(void *user, int64_t iteration, double residual);
 chromaflow_status chromaflow_solver_monitor(chromaflow_solver *solver, chromaflow_monitor monitor, void *user);
 

@@ -174,9 +174,10 @@ unsafe fn set_up_over_ranks(
     let ((row_ptr, col_idx, base, nb, options), start) = agree(&**ranks, here.map_err(SolverError::from))?;
     let rows = OwnedRows { base, start, row_ptr: &row_ptr, col_idx: &col_idx };
     let ranks = Arc::clone(ranks);
-    if shared.on_gpu() {
-        let text = "global columns are not to be had on a GPU: use a context without a device";
-        return Err(Failure::new(Status::Unsupported, text));
+    #[cfg(feature = "cuda")]
+    if let Some(stream) = &shared.stream {
+        let solver = LinearSolverCuda::symbolic_over_ranks(stream, &shared.team, ranks, rows, nb, options)?;
+        return Ok((Engine::Cuda(Box::new(solver)), options));
     }
     let solver = LinearSolver::symbolic_over_ranks(Arc::clone(&shared.team), ranks, rows, nb, options)?;
     Ok((Engine::Cpu(Box::new(solver)), options))
@@ -261,9 +262,7 @@ impl Held {
         match &self.engine {
             Engine::Cpu(solver) => solver.order_inside(),
             #[cfg(feature = "cuda")]
-            Engine::Cuda(solver) => {
-                (solver.permutation().new_of_old().to_vec(), solver.batches().offsets().to_vec())
-            }
+            Engine::Cuda(solver) => solver.order_inside(),
         }
     }
 
@@ -271,7 +270,7 @@ impl Held {
         match &self.engine {
             Engine::Cpu(solver) => solver.rows(),
             #[cfg(feature = "cuda")]
-            Engine::Cuda(solver) => solver.permutation().len(),
+            Engine::Cuda(solver) => solver.rows(),
         }
     }
 

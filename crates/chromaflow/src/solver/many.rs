@@ -76,7 +76,7 @@ impl LinearSolver {
         let (own_b, mut own_x) = (inside(b), inside(x));
         let right: Vec<&[f64]> = own_b.chunks(n).collect();
         let mut left: Vec<&mut [f64]> = own_x.chunks_mut(n).collect();
-        let operator = Watched::new(exact, self.watch.as_mut());
+        let operator = Watched::new(exact, self.watch.as_mut(), None);
         let solves = self.solver.solve_many(&operator, swept, &right, &mut left);
         let Some(solves) = solves else { return Ok(None) };
         for (from, to) in own_x.chunks(n).zip(x.chunks_mut(n)) {

@@ -113,6 +113,8 @@ pub struct LinearSolver {
     /// What all ranks have together, where columns are global.
     whole: Option<Whole>,
     watch: Option<Watch>,
+    /// Some rank of several is watched: all ask whether to go on.
+    watched: bool,
     /// Whether it may be told of several solves in turn.
     in_turn: bool,
     has_values: bool,
@@ -204,7 +206,8 @@ impl LinearSolver {
     }
 
     /// Whom to tell after each iteration of a solve: `watch(iteration, relative residual)`. False ends the solve there, with the
-    /// solution so far and [`Outcome::IterationLimit`](crate::Outcome::IterationLimit); among ranks all must answer alike.
+    /// solution so far and [`Outcome::IterationLimit`](crate::Outcome::IterationLimit). With [ghosts](LinearSolver::symbolic_with_ghosts) all
+    /// ranks must answer alike; [over ranks](LinearSolver::symbolic_over_ranks) one that is watched and says false ends it for all.
     pub fn watch(&mut self, watch: Option<Box<dyn FnMut(usize, f64) -> bool + Send>>) {
         self.watch = watch;
     }
@@ -271,6 +274,7 @@ impl LinearSolver {
             link: None,
             whole,
             watch: None,
+            watched: false,
             in_turn: false,
             has_values: false,
             b: vec![0.0; n],
@@ -291,7 +295,8 @@ impl LinearSolver {
         let joined = joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)?;
         let whole = joined.map(|joined| RankRows { own: exact, joined });
         let operator: &dyn LinearOperator = whole.as_ref().map_or(exact, |whole| whole);
-        let operator = Watched::new(operator, self.watch.as_mut());
+        let among = self.whole.as_ref().filter(|_| self.watched).map(|whole| &*whole.share);
+        let operator = Watched::new(operator, self.watch.as_mut(), among);
         let solve = self.solver.solve_among(&operator, swept, joined, &self.b, &mut self.x)?;
         joined.map_or(Ok(()), |joined| joined.ended())?;
         self.give(x)?;
@@ -313,7 +318,8 @@ impl LinearSolver {
         let swept = self.reduced.as_ref().or(self.exact.as_ref());
         let joined = joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)?;
         let operator = CallersOperator::new(operator, &self.order.permutation, self.rows(), self.nb, joined);
-        let operator = Watched::new(&operator, self.watch.as_mut());
+        let among = self.whole.as_ref().filter(|_| self.watched).map(|whole| &*whole.share);
+        let operator = Watched::new(&operator, self.watch.as_mut(), among);
         let solve = self.solver.solve_among(&operator, swept, joined, &self.b, &mut self.x)?;
         joined.map_or(Ok(()), |joined| joined.ended())?;
         self.give(x)?;
@@ -336,7 +342,8 @@ impl LinearSolver {
         };
         let here = || look(("b", b)).and_then(|()| look(("x", x)));
         if let Some(whole) = &self.whole {
-            whole.agree(lengths().and_then(|()| here()), &self.options)?;
+            let good = lengths().and_then(|()| here());
+            self.watched = whole.agree(good, &self.options, self.watch.is_some())?;
         } else {
             lengths()?;
             match joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)? {

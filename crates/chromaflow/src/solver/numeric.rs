@@ -88,7 +88,7 @@ impl LinearSolver {
     /// Sees that all is well here and, where others have rows of the matrix, on all ranks.
     fn agree(&self, here: Result<(), SolverError>) -> Result<(), SolverError> {
         match &self.whole {
-            Some(whole) => whole.agree(here, &self.options),
+            Some(whole) => whole.agree(here, &self.options, false).map(drop),
             None => here,
         }
     }

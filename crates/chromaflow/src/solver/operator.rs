@@ -2,7 +2,7 @@
 
 use super::ranks::Joined;
 use crate::Permutation;
-use crate::dist::Links;
+use crate::dist::{Links, Share};
 use crate::krylov::LinearOperator;
 use chromaflow_device::Team;
 use std::cell::RefCell;
@@ -64,11 +64,17 @@ pub(super) type Watch = Box<dyn FnMut(usize, f64) -> bool + Send>;
 pub(super) struct Watched<'a> {
     operator: &'a dyn LinearOperator,
     watch: RefCell<Option<&'a mut Watch>>,
+    /// Ranks that end together.
+    among: Option<&'a Share>,
 }
 
 impl<'a> Watched<'a> {
-    pub(super) fn new(operator: &'a dyn LinearOperator, watch: Option<&'a mut Watch>) -> Self {
-        Self { operator, watch: RefCell::new(watch) }
+    pub(super) fn new(
+        operator: &'a dyn LinearOperator,
+        watch: Option<&'a mut Watch>,
+        among: Option<&'a Share>,
+    ) -> Self {
+        Self { operator, watch: RefCell::new(watch), among }
     }
 }
 
@@ -98,6 +104,10 @@ impl LinearOperator for Watched<'_> {
     }
 
     fn go_on(&self, iteration: usize, residual: f64) -> bool {
-        self.watch.borrow_mut().as_mut().is_none_or(|watch| watch(iteration, residual))
+        let here = self.watch.borrow_mut().as_mut().is_none_or(|watch| watch(iteration, residual));
+        let Some(among) = self.among else { return here };
+        let mut ends = [f64::from(u8::from(!here))];
+        among.sum(&mut ends);
+        ends == [0.0]
     }
 }

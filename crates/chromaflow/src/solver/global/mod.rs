@@ -8,16 +8,16 @@
 mod error;
 mod rows;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 pub use error::{ErrorKind, GlobalError, agree};
 
 use super::layout::Layout;
 use super::{Index, IndexBase, LinearSolver, SolverError, SolverOptions};
-use crate::BlockPattern;
 use crate::dist::{Links, Share, ShareError};
 use crate::order::Order;
 use crate::sparse::{PatternError, check_nb};
+use crate::{BlockPattern, Permutation};
 use chromaflow_comm::{Communicator, Op};
 use chromaflow_device::Team;
 use rows::{Inside, Parsed};
@@ -134,15 +134,18 @@ impl Whole {
         SolverError::NotFiniteRow { what, row: self.number(at / nb), entry: at % nb, value }
     }
 
-    /// Sees that all is well on all ranks, and that options are the same. Collective; errors are the same on all ranks.
+    /// Sees that all is well on all ranks, and that options are the same; whether some rank asks. Collective; errors are the same on all
+    /// ranks.
     pub(super) fn agree(
         &self,
         here: Result<(), SolverError>,
         options: &SolverOptions,
-    ) -> Result<(), SolverError> {
+        asks: bool,
+    ) -> Result<bool, SolverError> {
         self.share.check()?;
         let ranks = &**self.share.ranks();
-        let mut told = [f64::from(u8::from(here.is_err())), self.options, -self.options];
+        let flag = |flag: bool| f64::from(u8::from(flag));
+        let mut told = [flag(here.is_err()), self.options, -self.options, flag(asks)];
         ranks.reduce(Op::Max, &mut told)?;
         if told[0] != 0.0 {
             return Err(error::first_of(ranks, here.err())?);
@@ -150,7 +153,23 @@ impl Whole {
         if told[1].to_bits() != (-told[2]).to_bits() {
             error::same(ranks, &format!("{options:#?}"))?;
         }
-        here
+        here.map(|()| told[3] != 0.0)
+    }
+
+    /// Where each own row stands in the order of all rows, and where the colors of all begin.
+    pub(super) fn order(&self, permutation: &Permutation) -> (Vec<u32>, Vec<u32>) {
+        let global = |&at: &u32| self.share.global()[at as usize];
+        (permutation.new_of_old()[..self.rows].iter().map(global).collect(), self.colors.clone())
+    }
+
+    /// Rows of all ranks, and ghosts of this one.
+    pub(super) fn sizes(&self) -> (usize, usize) {
+        (self.share.whole(), self.ghosts.len())
+    }
+
+    /// The number of the first row, as the caller counts.
+    pub(super) fn first(&self) -> usize {
+        self.start + self.base
     }
 
     /// Ends a call in which messages passed.
@@ -215,7 +234,7 @@ impl LinearSolver {
         let check = || options.check().map_err(SolverError::Options);
         let Global { whole, order, layout, pattern, apart } =
             Global::new(&ranks, rows, nb, &options, check, &team)?;
-        let first = whole.start + whole.base;
+        let first = whole.first();
         let made = Self::with_order(team, (order, layout, pattern), nb, options, Some(whole))
             .map(|solver| Self { first, apart, ..solver });
         agree(&*ranks, made)
@@ -231,10 +250,7 @@ impl LinearSolver {
         let (new_of_old, offsets) = (self.order.permutation.new_of_old(), self.order.batches.offsets());
         match &self.whole {
             None => (new_of_old.to_vec(), offsets.to_vec()),
-            Some(whole) => {
-                let global = |&at: &u32| whole.share.global()[at as usize];
-                (new_of_old[..whole.rows].iter().map(global).collect(), whole.colors.clone())
-            }
+            Some(whole) => whole.order(&self.order.permutation),
         }
     }
 

@@ -387,6 +387,24 @@ fn other_calls_are_those_of_one_rank() {
     }
 }
 
+/// One rank alone is watched: what it says ends the solve on all.
+#[test]
+fn one_rank_ends_a_solve_for_all() {
+    let matrix = Matrix::random(90, 2, 11, true);
+    for words in ["preconditioner=jacobi", "preconditioner=jacobi, method=richardson, correction_sweeps=0"] {
+        let mut options = SolverOptions { tolerance: 1e-14, ..SolverOptions::default() };
+        options.set_all(words).unwrap();
+        let (_, found) = together(3, &matrix, options, PLAIN, |solver, b, x| {
+            let whole = solver.whole.as_ref().expect("several ranks");
+            if whole.share.ranks().rank() == 2 {
+                solver.watch(Some(Box::new(|iteration, _| iteration < 2)));
+            }
+            solver.solve(b, x)
+        });
+        assert!(found.iter().all(|s| (s.outcome, s.iterations) == (Outcome::IterationLimit, 2)), "{words}");
+    }
+}
+
 #[test]
 fn diagonal_blocks_may_come_apart() {
     let matrix = Matrix::random(50, 2, 9, false);
