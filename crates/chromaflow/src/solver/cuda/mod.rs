@@ -297,7 +297,7 @@ impl LinearSolverCuda {
                     match &self.ranks {
                         None => drop(matrix.find_scale(from)?),
                         Some(ranks) => {
-                            matrix.find_scale_together(from, |own| ranks.whole.share.largest(own))?
+                            matrix.find_scale_together(from, |own| ranks.whole.share.largest(own))?;
                         }
                     }
                     let scale = matrix.scale_found().expect("f32 blocks for f16");

@@ -56,9 +56,10 @@ impl LinearSolverCuda {
         nb: usize,
         options: SolverOptions,
     ) -> Result<Self, SolverError> {
+        let comm = Arc::clone(&ranks);
         let check = || check_options(&options);
         let Global { whole, order, layout, pattern, apart } =
-            Global::new(&ranks, rows, nb, &options, check, team)?;
+            Global::new(ranks, rows, nb, &options, check, team)?;
         if apart {
             let (option, value) = ("diagonal blocks", "apart".to_owned());
             return Err(SolverError::NotOnGpu { option, value, remedy: "give them among the others" });
@@ -67,11 +68,11 @@ impl LinearSolverCuda {
         let plan = Plan { permutation: order.permutation, batches: order.batches, report };
         let share: &Arc<Share> = &whole.share;
         let share = ShareCuda::new(share, stream, &[], nb, Wish::Shortest).map_err(SolverError::from);
-        let share = Arc::new(agree(&*ranks, share)?);
+        let share = Arc::new(agree(&*comm, share)?);
         let first = whole.first();
         let made =
             Self::with_plan(stream, (plan, layout, pattern), nb, options, Some(WholeCuda { whole, share }));
-        agree(&*ranks, made.map(|solver| Self { first, ..solver }))
+        agree(&*comm, made.map(|solver| Self { first, ..solver }))
     }
 
     /// Own rows: those of a vector.

@@ -5,8 +5,8 @@ __device__ __forceinline__ void look_at(double v, u64 at, u64* bad) {
     if (!(fabs(v) <= 1.7976931348623157e308)) atomicMin(bad, at);
 }
 // The caller's blocks, column-major or by rows: block k inside is block source[k] of the caller, the first `rows` of
-// them diagonal ones; that of a row of another rank, of which the caller has none, is the identity. `narrow`, where there is such, gets the
-// off-diagonal blocks in f32.
+// them diagonal ones. A row of another rank, of which the caller has no block, gets the identity. `narrow`, where there
+// is such, gets the off-diagonal blocks in f32.
 extern "C" __global__ void take_blocks(TakeBlocks) {
     const u64 q = (u64)nb * nb, n = blocks * q, of_diag = (u64)rows * q;
     for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x) {

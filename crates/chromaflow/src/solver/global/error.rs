@@ -133,16 +133,16 @@ pub fn agree<T>(ranks: &dyn Communicator, here: Result<T, SolverError>) -> Resul
     ranks.reduce(Op::Max, &mut bad)?;
     match here {
         Ok(found) if bad == [0.0] => Ok(found),
-        here => Err(first_of(ranks, here.err())?),
+        here => Err(first_of(ranks, here.err().as_ref())?),
     }
 }
 
 /// The error of the lowest rank that has one. Collective; some rank has one.
 pub(in crate::solver) fn first_of(
     ranks: &dyn Communicator,
-    here: Option<SolverError>,
+    here: Option<&SolverError>,
 ) -> Result<SolverError, CommError> {
-    let all = ranks.gather_all(&here.as_ref().map_or(Vec::new(), told))?;
+    let all = ranks.gather_all(&here.map_or(Vec::new(), told))?;
     let first = all.iter().enumerate().find_map(|(rank, bytes)| understood(rank, bytes));
     let nobody = CommError::Lists { rank: ranks.rank(), fault: "an error of no rank".to_owned() };
     Ok(first.ok_or(nobody)?.into())

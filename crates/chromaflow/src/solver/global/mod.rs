@@ -84,14 +84,14 @@ fn fingerprint(options: &SolverOptions) -> f64 {
 impl Global {
     /// Looks at what all ranks give and sets up. Collective; errors are the same on all ranks.
     pub(super) fn new<P: Index, C: Index>(
-        ranks: &Arc<dyn Communicator>,
+        ranks: Arc<dyn Communicator>,
         given: OwnedRows<'_, P, C>,
         nb: usize,
         options: &SolverOptions,
         check: impl FnOnce() -> Result<(), SolverError>,
         team: &Team,
     ) -> Result<Self, SolverError> {
-        let (comm, base) = (&**ranks, given.base.first());
+        let (comm, base) = (&*ranks, given.base.first());
         let here = || -> Result<usize, SolverError> {
             check_nb(nb)?;
             check()?;
@@ -148,7 +148,7 @@ impl Whole {
         let mut told = [flag(here.is_err()), self.options, -self.options, flag(asks)];
         ranks.reduce(Op::Max, &mut told)?;
         if told[0] != 0.0 {
-            return Err(error::first_of(ranks, here.err())?);
+            return Err(error::first_of(ranks, here.err().as_ref())?);
         }
         if told[1].to_bits() != (-told[2]).to_bits() {
             error::same(ranks, &format!("{options:#?}"))?;
@@ -231,13 +231,14 @@ impl LinearSolver {
         nb: usize,
         options: SolverOptions,
     ) -> Result<Self, SolverError> {
+        let comm = Arc::clone(&ranks);
         let check = || options.check().map_err(SolverError::Options);
         let Global { whole, order, layout, pattern, apart } =
-            Global::new(&ranks, rows, nb, &options, check, &team)?;
+            Global::new(ranks, rows, nb, &options, check, &team)?;
         let first = whole.first();
         let made = Self::with_order(team, (order, layout, pattern), nb, options, Some(whole))
             .map(|solver| Self { first, apart, ..solver });
-        agree(&*ranks, made)
+        agree(&*comm, made)
     }
 
     /// Own rows: those of a vector.

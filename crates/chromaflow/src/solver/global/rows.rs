@@ -103,7 +103,7 @@ impl Parsed {
         }
         let row = without.map(|row| row + self.range.start + first);
         let missing = row.map(|row| ShapeError::MissingDiagonal { row }.into());
-        Err(super::error::first_of(ranks, missing)?)
+        Err(super::error::first_of(ranks, missing.as_ref())?)
     }
 
     /// A column's place among own rows and, behind them, the rows of others in a list.
@@ -177,7 +177,9 @@ impl Near {
             pairs.extend(readers.iter().map(reader));
             pairs.sort_unstable();
             pairs.dedup();
-            pairs.iter().for_each(|pair| ptr[pair.0 as usize + 1] += 1);
+            for pair in &pairs {
+                ptr[pair.0 as usize + 1] += 1;
+            }
             (0..n).for_each(|row| ptr[row + 1] += ptr[row]);
             idx = pairs.into_iter().map(|pair| pair.1).collect();
         }
@@ -200,7 +202,9 @@ impl Near {
             priority: &priority,
             neighbors: |row: u32, visit: &mut dyn FnMut(u32)| {
                 let near = &self.idx[self.ptr[row as usize]..self.ptr[row as usize + 1]];
-                near.iter().for_each(|&row| visit(row));
+                for &row in near {
+                    visit(row);
+                }
             },
         };
         items.reduced(&items.colors()?)
@@ -223,20 +227,22 @@ impl Inside {
     /// reverse Cuthill-McKee's. Collective.
     pub(super) fn new(
         rows: &Parsed,
-        ranks: &Arc<dyn Communicator>,
+        ranks: Arc<dyn Communicator>,
         starts: &[u64],
         plan: PlanOptions,
         team: &Team,
     ) -> Result<Self, SolverError> {
         let (n, colored) = (rows.rows(), plan.coloring != ColoringMethod::None);
-        let owners = Owners { ranks: &**ranks, starts };
+        let owners = Owners { ranks: &*ranks, starts };
         let near = Near::new(rows, &owners, colored)?;
         let along = along(rows, plan, team)?;
         let all = n + near.others.len();
         let colors = if colored { near.colors(rows, owners.ranks)? } else { vec![0; all] };
         let (whole, own) = sizes(rows, &colors[..n], owners.ranks)?;
         let mut of_color: Vec<Vec<u32>> = vec![Vec::new(); whole.len()];
-        along.iter().for_each(|&row| of_color[colors[row as usize] as usize].push(row));
+        for row in along {
+            of_color[colors[row as usize] as usize].push(row);
+        }
         let (mut offsets, mut new) = (vec![0_u32], vec![0_u32; all]);
         for ((rows_of, before), whole) in of_color.iter_mut().zip(own).zip(&whole) {
             if colored {
@@ -264,7 +270,7 @@ impl Inside {
         let (pattern, layout) = inside(rows, &permutation);
         let bound = |&offset: &u32| global.partition_point(|&row| row < offset) as u32;
         let batches = RowBatches::new(offsets.iter().map(bound).collect());
-        let share = Share::new(Arc::clone(ranks), &pattern, &batches, &whole, global, &owner);
+        let share = Share::new(ranks, &pattern, &batches, &whole, global, &owner);
         let share = Arc::new(share.map_err(super::of_share)?);
         let order = Order::given(permutation, batches);
         Ok(Self { order, layout, pattern: Arc::new(pattern), share, colors: offsets })

@@ -488,7 +488,7 @@ fn chain(
             values[4] = f64::NAN;
         }
         solver.numeric(&values, BlockLayout::ColumnMajor)?;
-        let mut b = vec![1.0; 10];
+        let mut b = [1.0; 10];
         if options.tolerance == 0.25 {
             b[3] = if rank == 3 { f64::INFINITY } else { 1.0 };
         }
