@@ -32,6 +32,8 @@ impl std::fmt::Debug for Request {
 
 /// Bytes of the longest message: counts of MPI are 32 bits wide. One of exactly so many is followed by another.
 const LONGEST: usize = 1 << 30;
+/// Longest wait for what was sent to leave, at the end.
+const PARTING: Duration = Duration::from_secs(60);
 /// Looks for a message before the thread lets others run.
 const LOOKS: u32 = 2000;
 
@@ -113,10 +115,10 @@ impl Mpi {
         }
     }
 
-    /// Waits until what was sent has left.
+    /// Waits until what was sent has left, which is soon where the others have taken it.
     fn empty_outbox(&self) {
-        let start = Instant::now();
-        while !self.clear_outbox().unwrap_or(true) && start.elapsed() < self.patience {
+        let (start, longest) = (Instant::now(), self.patience.min(PARTING));
+        while !self.clear_outbox().unwrap_or(true) && start.elapsed() < longest {
             thread::yield_now();
         }
     }
