@@ -6,7 +6,8 @@
 use chromaflow_comm::post::Ghosts;
 use chromaflow_comm::{CommError, Communicator, Op};
 
-/// What comes first: many neighbors, then a hash of the number in the whole, then the number.
+/// What comes first, the larger: a parallel coloring has many neighbors, then a hash of the number in the whole, then the number
+/// ([`priority_of`](crate::order::priority_of)).
 pub type Priority = (u32, u32, usize);
 
 /// Items and who is whose neighbor.
@@ -38,8 +39,17 @@ impl<F: Fn(u32, &mut dyn FnMut(u32))> Items<'_, F> {
         let mut colors = vec![NONE; self.priority.len()];
         let (mut palette, mut waiting) = (Palette::default(), self.owned.clone());
         waiting.sort_unstable_by_key(|&i| std::cmp::Reverse(self.priority[i as usize]));
+        let mut own = vec![false; colors.len()];
+        self.owned.iter().for_each(|&i| own[i as usize] = true);
+        let others: Vec<u32> = (0..own.len() as u32).filter(|&i| !own[i as usize]).collect();
+        let (mut known, mut before) = (0, usize::MAX);
         loop {
+            // Without news of others nothing has become ready.
+            let news = std::mem::replace(&mut before, known) != known;
             waiting.retain(|&i| {
+                if !news {
+                    return true;
+                }
                 let (mut ready, own) = (true, self.priority[i as usize]);
                 palette.begin();
                 (self.neighbors)(i, &mut |j| match colors[j as usize] {
@@ -52,6 +62,7 @@ impl<F: Fn(u32, &mut dyn FnMut(u32))> Items<'_, F> {
                 !ready
             });
             self.ghosts.exchange(self.ranks, &mut colors)?;
+            known = others.iter().filter(|&&i| colors[i as usize] != NONE).count();
             let mut left = [waiting.len() as f64];
             self.ranks.reduce(Op::Sum, &mut left)?;
             if left[0] == 0.0 {

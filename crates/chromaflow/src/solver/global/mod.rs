@@ -191,7 +191,9 @@ impl LinearSolver {
     /// exchanges are found here. All other calls are those of a solver on one rank, with vectors of own rows; all ranks make
     /// them together, with the same options.
     ///
-    /// Rows get their colors by all ranks together, by their global numbers whatever the coloring of the options: multicolor and Jacobi
+    /// Rows get their colors by all ranks together: greedily by their global numbers (natural; largest first), which one rank after the other
+    /// does where ranges lie in slabs, or, as all other colorings of the options then mean, in parallel with a pass to reduce them (Jones and
+    /// Plassmann 1993). Multicolor and Jacobi
     /// sweeps are those of one rank with these colors, to rounding, on any number of ranks. Block ILU is of each rank's own rows, a block
     /// Jacobi preconditioner between ranks. Products, norms and Krylov methods are those of the whole matrix.
     ///

@@ -2,7 +2,7 @@
 
 use super::OwnedRows;
 use crate::dist::{Items, Priority, Share};
-use crate::order::{ColoringMethod, Order, PlanOptions, priority_of};
+use crate::order::{ColoringMethod, Order, PlanOptions, VertexOrder, priority_of};
 use crate::solver::layout::{Layout, shifted};
 use crate::solver::{Index, SolverError};
 use crate::sparse::{PatternError, SIGMA, ShapeError};
@@ -161,40 +161,32 @@ impl Near {
         }
         let of_others = others.iter().zip(n as u32..).map(|(&row, at)| (at, owners.of(row), row));
         let ghosts = Ghosts::new(ranks, of_others, |row: u32| row - rows.range.start as u32)?;
-        let (mut ptr, mut idx) = (vec![0; n + 1], Vec::new());
-        if colored {
-            let mut pairs = Vec::with_capacity(2 * rows.blocks.len() + readers.len());
-            for row in 0..n as u32 {
-                for &(column, _) in rows.row(row as usize) {
-                    let column = rows.place(column, &others);
-                    if column != row {
-                        pairs.push((row, column));
-                        pairs.extend(((column as usize) < n).then_some((column, row)));
-                    }
-                }
-            }
-            let reader = |&[row, by]: &[u32; 2]| (row - rows.range.start as u32, rows.place(by, &others));
-            pairs.extend(readers.iter().map(reader));
-            pairs.sort_unstable();
-            pairs.dedup();
-            for pair in &pairs {
-                ptr[pair.0 as usize + 1] += 1;
-            }
-            (0..n).for_each(|row| ptr[row + 1] += ptr[row]);
-            idx = pairs.into_iter().map(|pair| pair.1).collect();
-        }
+        let (ptr, idx) =
+            if colored { neighbors(rows, &others, &readers) } else { (vec![0; n + 1], Vec::new()) };
         Ok(Self { others, ghosts, ptr, idx })
     }
 
-    /// A color for each row here, the same on any number of ranks. Collective.
-    fn colors(&self, rows: &Parsed, ranks: &dyn Communicator) -> Result<Vec<u32>, CommError> {
+    /// A color for each row here, the same on any number of ranks: of greedy colorings in the order of the global numbers, or of rows with
+    /// many neighbors first, that of one rank; for others a parallel one with a pass to reduce it. Collective.
+    fn colors(
+        &self,
+        rows: &Parsed,
+        ranks: &dyn Communicator,
+        method: ColoringMethod,
+    ) -> Result<Vec<u32>, CommError> {
         let n = rows.rows();
         let mut degrees: Vec<u32> = self.ptr.windows(2).map(|w| (w[1] - w[0]) as u32).collect();
         degrees.resize(n + self.others.len(), 0);
         self.ghosts.exchange(ranks, &mut degrees)?;
         let numbers = rows.range.clone().chain(self.others.iter().map(|&row| row as usize));
+        let first = |degree: u32, row: usize| (degree, 0, usize::MAX - row);
+        let (of_row, reduces): (&dyn Fn(u32, usize) -> Priority, bool) = match method {
+            ColoringMethod::Greedy(VertexOrder::Natural) => (&|_, row| first(0, row), false),
+            ColoringMethod::Greedy(VertexOrder::LargestFirst) => (&first, false),
+            _ => (&|degree, row| priority_of(degree as usize, row), true),
+        };
         let priority: Vec<Priority> =
-            degrees.iter().zip(numbers).map(|(&degree, row)| priority_of(degree as usize, row)).collect();
+            degrees.iter().zip(numbers).map(|(&degree, row)| of_row(degree, row)).collect();
         let items = Items {
             ranks,
             ghosts: &self.ghosts,
@@ -207,8 +199,47 @@ impl Near {
                 }
             },
         };
-        items.reduced(&items.colors()?)
+        let colors = items.colors()?;
+        if reduces { items.reduced(&colors) } else { Ok(colors) }
     }
+}
+
+/// Neighbors of own rows in the pattern of A + A^T, by places; `readers` are own rows and rows of others that read them.
+fn neighbors(rows: &Parsed, others: &[u32], readers: &[[u32; 2]]) -> (Vec<usize>, Vec<u32>) {
+    let n = rows.rows();
+    let each = |visit: &mut dyn FnMut(usize, u32)| {
+        for row in 0..n {
+            for &(column, _) in rows.row(row) {
+                let column = rows.place(column, others);
+                if column as usize != row {
+                    visit(row, column);
+                    if (column as usize) < n {
+                        visit(column as usize, row as u32);
+                    }
+                }
+            }
+        }
+        for &[row, by] in readers {
+            visit(row as usize - rows.range.start, rows.place(by, others));
+        }
+    };
+    let mut ends = vec![0; n + 1];
+    each(&mut |row, _| ends[row + 1] += 1);
+    (0..n).for_each(|row| ends[row + 1] += ends[row]);
+    let (mut next, mut found) = (ends.clone(), vec![0; ends[n]]);
+    each(&mut |row, near| {
+        found[next[row]] = near;
+        next[row] += 1;
+    });
+    let (mut ptr, mut idx) = (vec![0], Vec::with_capacity(found.len()));
+    for row in 0..n {
+        let near = &mut found[ends[row]..ends[row + 1]];
+        near.sort_unstable();
+        let mut last = None;
+        idx.extend(near.iter().copied().filter(|&row| last.replace(row) != Some(row)));
+        ptr.push(idx.len());
+    }
+    (ptr, idx)
 }
 
 /// A rank's rows as they stand inside: own ones and ghosts in the order of the sweeps.
@@ -237,7 +268,7 @@ impl Inside {
         let near = Near::new(rows, &owners, colored)?;
         let along = along(rows, plan, team)?;
         let all = n + near.others.len();
-        let colors = if colored { near.colors(rows, owners.ranks)? } else { vec![0; all] };
+        let colors = if colored { near.colors(rows, owners.ranks, plan.coloring)? } else { vec![0; all] };
         let (whole, own) = sizes(rows, &colors[..n], owners.ranks)?;
         let mut of_color: Vec<Vec<u32>> = vec![Vec::new(); whole.len()];
         for row in along {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::krylov::Solve;
-use crate::order::{Adjacency, Coloring};
+use crate::order::{Adjacency, Coloring, ColoringMethod, PlanOptions, VertexOrder};
 use crate::relax::Direction;
 use crate::solver::{BlockLayout, Method, PreconditionerKind};
 use crate::{Outcome, Policy};
@@ -240,21 +240,44 @@ fn plain_sweep(matrix: &Matrix, colors: &[u32], b: &[f64], x: &mut [f64], backwa
     }
 }
 
+/// The rows and their neighbors.
+fn graph_of(matrix: &Matrix) -> Adjacency {
+    let ptr = matrix.row_ptr.iter().map(|&p| p as u32).collect();
+    let mut columns = matrix.col_idx.clone();
+    for w in matrix.row_ptr.windows(2) {
+        columns[w[0] as usize..w[1] as usize].sort_unstable();
+    }
+    let columns = columns.iter().map(|&c| c as u32).collect();
+    Adjacency::of(&BlockPattern::new(matrix.rows(), ptr, columns).unwrap()).unwrap()
+}
+
 /// Colors are those of one rank, and sweeps are those in these colors, whoever has the rows.
 #[test]
 fn multicolor_sweeps_are_those_of_one_rank_with_the_same_colors() {
+    use ColoringMethod::{Fewest, Greedy, Parallel};
     for (name, matrix) in matrices() {
-        let ptr = matrix.row_ptr.iter().map(|&p| p as u32).collect();
-        let mut columns = matrix.col_idx.clone();
-        for w in matrix.row_ptr.windows(2) {
-            columns[w[0] as usize..w[1] as usize].sort_unstable();
-        }
-        let columns = columns.iter().map(|&c| c as u32).collect();
-        let pattern = BlockPattern::new(matrix.rows(), ptr, columns).unwrap();
-        let graph = Adjacency::of(&pattern).unwrap();
-        let coloring = Coloring::parallel(&graph, &Team::new(1)).reduced(&graph, 1);
+        let graph = graph_of(&matrix);
+        let reduced = || Coloring::parallel(&graph, &Team::new(1)).reduced(&graph, 1);
         let b = right(&matrix);
-        for direction in [Direction::Forward, Direction::Symmetric] {
+        for (method, coloring, direction) in [
+            (
+                Greedy(VertexOrder::Natural),
+                Coloring::greedy(&graph, VertexOrder::Natural),
+                Direction::Forward,
+            ),
+            (
+                Greedy(VertexOrder::Natural),
+                Coloring::greedy(&graph, VertexOrder::Natural),
+                Direction::Symmetric,
+            ),
+            (
+                Greedy(VertexOrder::LargestFirst),
+                Coloring::greedy(&graph, VertexOrder::LargestFirst),
+                Direction::Forward,
+            ),
+            (Parallel, reduced(), Direction::Symmetric),
+            (Fewest, reduced(), Direction::Forward),
+        ] {
             let mut expected = vec![0.0; b.len()];
             for _ in 0..2 {
                 plain_sweep(&matrix, coloring.colors(), &b, &mut expected, false);
@@ -262,29 +285,50 @@ fn multicolor_sweeps_are_those_of_one_rank_with_the_same_colors() {
                     plain_sweep(&matrix, coloring.colors(), &b, &mut expected, true);
                 }
             }
-            let options =
-                SolverOptions { sweeps: 2, direction, policy: Policy::D, ..SolverOptions::sweeps(2) };
-            for size in SIZES {
-                for threads in [1, 2] {
-                    let how = How { threads, ..PLAIN };
-                    let (x, orders) = together(size, &matrix, options, how, |solver, b, x| {
-                        solver.apply(b, x)?;
-                        Ok(solver.order_inside())
-                    });
-                    near(&x, &expected, 1e-13, &format!("{name}, {size} ranks of {threads} threads"));
-                    let starts = &orders[0].1;
-                    let color = |&at: &u32| starts.partition_point(|&start| start <= at) as u32 - 1;
-                    let colors: Vec<u32> =
-                        orders.iter().flat_map(|order| order.0.iter().map(color)).collect();
-                    assert_eq!(colors, coloring.colors(), "{name}, {size} ranks");
-                    // As in a nonlinear iteration, on x itself.
-                    let (x, _) = together(size, &matrix, options, how, |solver, b, x| {
-                        let solve = solver.solve(b, x)?;
-                        assert_eq!(solve.iterations, 2);
-                        Ok(())
-                    });
-                    near(&x, &expected, 1e-13, &format!("{name}, {size} ranks, solve"));
-                }
+            let plan = PlanOptions { coloring: method, ..PlanOptions::default() };
+            let options = SolverOptions { direction, plan, policy: Policy::D, ..SolverOptions::sweeps(2) };
+            for (size, threads) in SIZES.into_iter().flat_map(|size| [(size, 1), (size, 2)]) {
+                let how = How { threads, ..PLAIN };
+                let (x, orders) = together(size, &matrix, options, how, |solver, b, x| {
+                    solver.apply(b, x)?;
+                    Ok(solver.order_inside())
+                });
+                near(&x, &expected, 1e-13, &format!("{name}, {method:?}, {size} ranks of {threads} threads"));
+                let starts = &orders[0].1;
+                let color = |&at: &u32| starts.partition_point(|&start| start <= at) as u32 - 1;
+                let colors: Vec<u32> = orders.iter().flat_map(|order| order.0.iter().map(color)).collect();
+                assert_eq!(colors, coloring.colors(), "{name}, {method:?}, {size} ranks");
+                // As in a nonlinear iteration, on x itself.
+                let (x, _) = together(size, &matrix, options, how, |solver, b, x| {
+                    let solve = solver.solve(b, x)?;
+                    assert_eq!(solve.iterations, 2);
+                    Ok(())
+                });
+                near(&x, &expected, 1e-13, &format!("{name}, {method:?}, {size} ranks, solve"));
+            }
+        }
+    }
+}
+
+/// In the order of the rows as they are given, one rank has the colors, the order and the bits of the solver without ranks; others have its
+/// iterations.
+#[test]
+fn natural_colors_are_those_of_the_solver_without_ranks() {
+    for (name, matrix) in matrices() {
+        let mut options = SolverOptions::default();
+        options.set_all("preconditioner=multicolor, order=natural, policy=d, sweeps=2").unwrap();
+        let b = right(&matrix);
+        let (mut alone, mut expected) = (matrix.alone(options), vec![0.0; b.len()]);
+        let solve = alone.solve(&b, &mut expected).unwrap();
+        for size in SIZES {
+            let (x, found) = together(size, &matrix, options, PLAIN, |solver, b, x| {
+                Ok((solver.solve(b, x)?.iterations, solver.order_inside()))
+            });
+            assert!(found.iter().all(|f| f.0 == solve.iterations), "{name}, {size} ranks");
+            assert!(found.iter().all(|f| f.1.1 == alone.batches().offsets()), "{name}, {size} ranks");
+            near(&x, &expected, 1e-8, &name);
+            if size == 1 {
+                assert!(x == expected && found[0].1.0 == alone.permutation().new_of_old(), "{name}");
             }
         }
     }
