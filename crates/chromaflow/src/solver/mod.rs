@@ -199,8 +199,12 @@ impl LinearSolver {
 
     /// Makes this the rows of one rank of a matrix on several. From then on all ranks solve and multiply together, and apply
     /// together where the preconditioner is more than one sweep: calls that one rank makes and another does not wait for ever.
-    /// Values and options come rank by rank; options must be the same on all.
+    /// Values and options come rank by rank; options must be the same on all. A solver [over ranks](LinearSolver::symbolic_over_ranks) has its
+    /// way to others and keeps it.
     pub fn distribute(&mut self, ranks: Box<dyn Ranks>) {
+        if self.whole.is_some() {
+            return;
+        }
         let entries = self.b.len() + self.ghosts.count() * self.nb;
         self.link = Some(Link::new(ranks, entries));
     }
@@ -446,17 +450,17 @@ impl LinearSolver {
         &self.options
     }
 
-    /// Bandwidth, profile, colors.
+    /// Bandwidth, profile, colors; over ranks of this rank's rows and the ghosts among them.
     pub fn order(&self) -> &PlanReport {
         self.report.get_or_init(|| self.order.report(&self.pattern))
     }
 
-    /// From the caller's order of rows to the one inside.
+    /// From the caller's order of rows, over ranks with ghosts behind them, to the one inside.
     pub fn permutation(&self) -> &Permutation {
         &self.order.permutation
     }
 
-    /// The batches of the sweeps, colors where rows are colored, in the order inside.
+    /// The batches of the sweeps, colors where rows are colored, in the order inside; over ranks those of this rank's rows and ghosts.
     pub fn batches(&self) -> &RowBatches {
         &self.order.batches
     }

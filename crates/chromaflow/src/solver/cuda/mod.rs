@@ -522,17 +522,17 @@ impl LinearSolverCuda {
         &self.options
     }
 
-    /// Bandwidth, profile, colors.
+    /// Bandwidth, profile, colors; over ranks of this rank's rows and the ghosts among them.
     pub fn order(&self) -> &PlanReport {
         &self.plan.report
     }
 
-    /// The batches of the sweeps, colors where rows are colored, in the order inside.
+    /// The batches of the sweeps, colors where rows are colored, in the order inside; over ranks those of this rank's rows and ghosts.
     pub fn batches(&self) -> &RowBatches {
         &self.plan.batches
     }
 
-    /// From the caller's order of rows to the one inside.
+    /// From the caller's order of rows, over ranks with ghosts behind them, to the one inside.
     pub fn permutation(&self) -> &Permutation {
         &self.plan.permutation
     }

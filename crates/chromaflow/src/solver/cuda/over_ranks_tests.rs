@@ -109,11 +109,8 @@ fn cuda_rows_of_ranks_are_solved_as_on_the_host() {
                     let expected = here.solve(&b, &mut x)?;
                     let found = there.solve(&b, &mut y)?;
                     assert_eq!(found.outcome, expected.outcome, "{what}");
-                    assert!(
-                        found.iterations.abs_diff(expected.iterations) <= 2,
-                        "{what}: {}",
-                        found.iterations
-                    );
+                    let off = found.iterations.abs_diff(expected.iterations);
+                    assert!(off <= 2 + expected.iterations / 20, "{what}: {}", found.iterations);
                     near(&y, &x, 1e-8, &format!("{what}: solution"));
                     let mut taken = upload(&vec![0.0; b.len()])?;
                     there.solve(&given, &mut taken)?;

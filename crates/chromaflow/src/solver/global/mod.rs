@@ -259,9 +259,7 @@ impl LinearSolver {
 
     /// Rows of all ranks, and ghosts of this one.
     pub fn whole_rows(&self) -> (usize, usize) {
-        self.whole
-            .as_ref()
-            .map_or((self.pattern.rows(), 0), |whole| (whole.share.whole(), whole.ghosts.len()))
+        self.whole.as_ref().map_or((self.pattern.rows(), 0), Whole::sizes)
     }
 
     /// Brings a vector of own rows inside: ghosts become zero.
