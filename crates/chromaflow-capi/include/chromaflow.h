@@ -149,7 +149,8 @@ chromaflow_status chromaflow_solver_create(chromaflow_context *context, const ch
  * ranks and name rank and global rows and columns; arrays of a wrong type or length given to another call by one rank are told there alone.
  *
  * Multicolor and Jacobi sweeps exchange after every color and are those of one rank with the same colors, which all ranks find together;
- * block ILU is of own rows (PETSc's bjacobi); gauss_seidel and ssor are refused. Rows and columns must fit 32 bits without a sign. */
+ * block ILU is of own rows (PETSc's bjacobi); gauss_seidel and ssor go through own rows with others' values of the sweep before, and not on
+ * GPUs. Rows and columns must fit 32 bits without a sign. */
 chromaflow_status chromaflow_solver_create_over_ranks(chromaflow_context *context, chromaflow_comm *comm,
                                                       const chromaflow_pattern *pattern, int64_t first_row,
                                                       const char *options, chromaflow_solver **solver);

@@ -1,5 +1,6 @@
 //! A method and its preconditioner for a matrix that somebody else holds.
 
+use super::global::LateSweeps;
 use super::options::{Method, PreconditionerKind, SolverOptions, SweepCourse};
 use super::ranks::{Joined, RankSweeps};
 use super::{SolverError, apply_length};
@@ -101,6 +102,19 @@ impl AssembledSolver {
         Self::set_up(team, pattern, nb, batches, Some(share), options)
     }
 
+    /// The same with sweeps in levels among the others: `batches` are then levels of own rows, those of ghosts apart, and sweeps take the
+    /// ghosts' values of the sweep before.
+    pub(super) fn over_ranks_late(
+        team: &Arc<Team>,
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        batches: &RowBatches,
+        share: &Arc<Share>,
+        options: &SolverOptions,
+    ) -> Result<Self, SolverError> {
+        Self::set_up(team, pattern, nb, batches, Some(share), options)
+    }
+
     fn set_up(
         team: &Arc<Team>,
         pattern: &Arc<BlockPattern>,
@@ -114,8 +128,8 @@ impl AssembledSolver {
         let (own, shared) = (Arc::clone(team), Arc::clone(pattern));
         let swept = |smoother: Result<Smoother, RelaxError>| -> Result<Inverse, RelaxError> {
             let smoother = match share {
-                Some(share) => smoother?.over(share)?,
-                None => smoother?,
+                Some(share) if !options.preconditioner.sweeps_in_levels() => smoother?.over(share)?,
+                _ => smoother?,
             };
             Ok(Inverse::Sweeps(Box::new(smoother)))
         };
@@ -210,9 +224,14 @@ impl AssembledSolver {
             Inverse::None => z.copy_from_slice(r),
             Inverse::Sweeps(smoother) => {
                 let (options, a) = (sweeps(&self.options), a.expect("relaxations have their matrix"));
-                match joined {
-                    None => drop(smoother.solve(a, r, z, &options)?),
-                    Some(joined) => {
+                match (joined, late(self.share.as_ref(), &self.options)) {
+                    (None, None) => drop(smoother.solve(a, r, z, &options)?),
+                    (None, Some(share)) => {
+                        let sweeps = Relaxation { smoother, matrix: a, options };
+                        LateSweeps::new(sweeps, share).apply(&self.team, r, z);
+                        return Ok(());
+                    }
+                    (Some(joined), _) => {
                         let sweeps = Relaxation { smoother, matrix: a, options };
                         RankSweeps { sweeps, joined, rest: Vec::new() }.apply(&self.team, r, z);
                     }
@@ -286,7 +305,7 @@ impl AssembledSolver {
         };
         let control = Control { tolerance: o.tolerance, max_iterations: o.max_iterations };
         let mut identity = Identity;
-        let (mut relaxation, mut among);
+        let (mut relaxation, mut among, mut behind);
         let m: &mut dyn Preconditioner = match &mut self.inverse {
             Inverse::None => &mut identity,
             Inverse::Ilu(ilu) => &mut **ilu,
@@ -300,6 +319,9 @@ impl AssembledSolver {
                 if let Some(joined) = joined {
                     among = RankSweeps { sweeps, joined, rest: Vec::new() };
                     &mut among
+                } else if let Some(share) = late(self.share.as_ref(), o) {
+                    behind = LateSweeps::new(sweeps, share);
+                    &mut behind
                 } else {
                     relaxation = sweeps;
                     &mut relaxation
@@ -450,7 +472,12 @@ impl Preconditioner for Complete<'_> {
     }
 }
 
-/// A relaxation alone: corrections by `correction_sweeps` of it, or sweeps on x itself; with ghosts of the caller's corrections always,
+/// The share whose sweeps go by levels of own rows.
+fn late<'a>(share: Option<&'a Arc<Share>>, options: &SolverOptions) -> Option<&'a Share> {
+    share.map(|share| &**share).filter(|_| options.preconditioner.sweeps_in_levels())
+}
+
+/// A relaxation alone: corrections by `correction_sweeps` of it, or sweeps on x itself; with ghosts that take part late corrections always,
 /// which are the same sweeps but for rounding.
 fn relax(
     team: &Team,
@@ -468,6 +495,8 @@ fn relax(
     let mut solve = if let Some(joined) = joined {
         let mut among = RankSweeps { sweeps: relaxation, joined, rest: Vec::new() };
         corrections.solve(team, operator, &mut among, b, x, &control)
+    } else if let Some(share) = share.filter(|_| options.preconditioner.sweeps_in_levels()) {
+        corrections.solve(team, operator, &mut LateSweeps::new(relaxation, share), b, x, &control)
     } else if let (true, Some(share)) = (corrects, share) {
         let mut complete = Complete { inner: &mut relaxation, share, nb };
         corrections.solve(team, operator, &mut complete, b, x, &control)

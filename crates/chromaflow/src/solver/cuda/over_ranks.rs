@@ -57,7 +57,18 @@ impl LinearSolverCuda {
         options: SolverOptions,
     ) -> Result<Self, SolverError> {
         let comm = Arc::clone(&ranks);
-        let check = || check_options(&options);
+        let check = || {
+            check_options(&options)?;
+            if options.preconditioner.sweeps_in_levels() {
+                let (option, value) = ("preconditioner", format!("{} over ranks", options.preconditioner));
+                return Err(SolverError::NotOnGpu {
+                    option,
+                    value,
+                    remedy: "use multicolor, jacobi or ilu0",
+                });
+            }
+            Ok(())
+        };
         let Global { whole, order, layout, pattern, apart } =
             Global::new(ranks, rows, nb, &options, check, team)?;
         if apart {

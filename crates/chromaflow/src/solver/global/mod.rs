@@ -3,14 +3,17 @@
 //! | file | |
 //! |---|---|
 //! | `rows.rs` | from the caller's arrays to a [`Share`]: owners of columns, colors of all ranks together, the order inside |
+//! | `late.rs` | sweeps in the order of own rows |
 //! | `error.rs` | what is wrong on one rank, told to all |
 
 mod error;
+mod late;
 mod rows;
 #[cfg(test)]
 pub(super) mod tests;
 
 pub use error::{ErrorKind, GlobalError, agree};
+pub(super) use late::LateSweeps;
 
 use super::layout::Layout;
 use super::{Index, IndexBase, LinearSolver, SolverError, SolverOptions};
@@ -95,12 +98,6 @@ impl Global {
         let here = || -> Result<usize, SolverError> {
             check_nb(nb)?;
             check()?;
-            if options.preconditioner.sweeps_in_levels() {
-                return Err(SolverError::Options(format!(
-                    "{} sweeps go through the rows in an order that ranks cannot share: use multicolor, jacobi or ilu0",
-                    options.preconditioner
-                )));
-            }
             let rows = given.row_ptr.len().checked_sub(1);
             Ok(rows.ok_or(PatternError::Start { first: base })?)
         };
@@ -195,7 +192,7 @@ impl LinearSolver {
     /// does where ranges lie in slabs, or, as all other colorings of the options then mean, in parallel with a pass to reduce them (Jones and
     /// Plassmann 1993). Multicolor and Jacobi
     /// sweeps are those of one rank with these colors, to rounding, on any number of ranks. Block ILU is of each rank's own rows, a block
-    /// Jacobi preconditioner between ranks. Products, norms and Krylov methods are those of the whole matrix.
+    /// Jacobi preconditioner between ranks; Gauss-Seidel and SSOR go through own rows and take others' values of the sweep before. Products, norms and Krylov methods are those of the whole matrix.
     ///
     /// ```
     /// use chromaflow::solver::{BlockLayout, IndexBase, LinearSolver, OwnedRows, SolverError, SolverOptions};
@@ -224,8 +221,7 @@ impl LinearSolver {
     ///
     /// # Errors
     /// The same on all ranks: [`SolverError::Global`] for ranges that do not join, ranks that do not agree, and whatever a rank finds wrong
-    /// with its arrays or the options, as in [`LinearSolver::symbolic_from_arrays`], in global numbers; `gauss_seidel` and `ssor` are not to be
-    /// had. [`SolverError::Comm`].
+    /// with its arrays or the options, as in [`LinearSolver::symbolic_from_arrays`], in global numbers. [`SolverError::Comm`].
     pub fn symbolic_over_ranks<P: Index, C: Index>(
         team: Arc<Team>,
         ranks: Arc<dyn Communicator>,

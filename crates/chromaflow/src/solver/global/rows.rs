@@ -263,10 +263,11 @@ impl Inside {
         plan: PlanOptions,
         team: &Team,
     ) -> Result<Self, SolverError> {
-        let (n, colored) = (rows.rows(), plan.coloring != ColoringMethod::None);
+        let n = rows.rows();
+        let colored = !matches!(plan.coloring, ColoringMethod::None | ColoringMethod::Levels);
         let owners = Owners { ranks: &*ranks, starts };
         let near = Near::new(rows, &owners, colored)?;
-        let along = along(rows, plan, team)?;
+        let (along, levels) = along(rows, plan, team)?;
         let all = n + near.others.len();
         let colors = if colored { near.colors(rows, owners.ranks, plan.coloring)? } else { vec![0; all] };
         let (whole, own) = sizes(rows, &colors[..n], owners.ranks)?;
@@ -303,13 +304,28 @@ impl Inside {
         let batches = RowBatches::new(offsets.iter().map(bound).collect());
         let share = Share::new(ranks, &pattern, &batches, &whole, global, &owner);
         let share = Arc::new(share.map_err(super::of_share)?);
+        let batches = if plan.coloring == ColoringMethod::Levels { among(&share, levels) } else { batches };
         let order = Order::given(permutation, batches);
         Ok(Self { order, layout, pattern: Arc::new(pattern), share, colors: offsets })
     }
 }
 
-/// Own rows one after the other, colors aside.
-fn along(rows: &Parsed, plan: PlanOptions, team: &Team) -> Result<Vec<u32>, SolverError> {
+/// The levels of own rows, which stand one after the other, with the ghosts before and behind them as batches of their own.
+fn among(share: &Share, levels: RowBatches) -> RowBatches {
+    let Some(own) = share.owned().first() else {
+        // Rows of others at most: one rank has no rows, and reads none.
+        return levels;
+    };
+    let first = own.start as u32;
+    let mut offsets: Vec<u32> = vec![0];
+    offsets.extend(levels.offsets().iter().map(|&at| first + at));
+    offsets.push(share.rows() as u32);
+    offsets.dedup();
+    RowBatches::new(offsets)
+}
+
+/// Own rows one after the other, colors aside, and their levels where sweeps go by them.
+fn along(rows: &Parsed, plan: PlanOptions, team: &Team) -> Result<(Vec<u32>, RowBatches), SolverError> {
     let n = rows.rows();
     let (mut ptr, mut columns) = (vec![0], Vec::new());
     for row in 0..n {
@@ -318,8 +334,10 @@ fn along(rows: &Parsed, plan: PlanOptions, team: &Team) -> Result<Vec<u32>, Solv
         ptr.push(columns.len() as u32);
     }
     let own = BlockPattern::of_ascending(n, ptr, columns);
-    let plan = PlanOptions { coloring: ColoringMethod::None, ..plan };
-    Ok(Order::new(&own, plan, team)?.permutation.old_of_new().to_vec())
+    let levels = plan.coloring == ColoringMethod::Levels;
+    let coloring = if levels { ColoringMethod::Levels } else { ColoringMethod::None };
+    let Order { permutation, batches, .. } = Order::new(&own, PlanOptions { coloring, ..plan }, team)?;
+    Ok((permutation.old_of_new().to_vec(), batches))
 }
 
 /// Rows of each color, and their blocks and two more for each, on all ranks; and rows on the ranks before this one. Collective.
