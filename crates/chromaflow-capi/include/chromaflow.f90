@@ -10,7 +10,8 @@ module chromaflow
 
   integer, parameter, public :: CHROMAFLOW_OK = 0, CHROMAFLOW_BAD_ARGUMENT = 1, CHROMAFLOW_BAD_PATTERN = 2, &
     CHROMAFLOW_NOT_FINITE = 3, CHROMAFLOW_SINGULAR = 4, CHROMAFLOW_NO_VALUES = 5, CHROMAFLOW_UNSUPPORTED = 6, &
-    CHROMAFLOW_NO_MEMORY = 7, CHROMAFLOW_DEVICE = 8, CHROMAFLOW_CALLBACK = 9, CHROMAFLOW_BUG = 10
+    CHROMAFLOW_NO_MEMORY = 7, CHROMAFLOW_DEVICE = 8, CHROMAFLOW_CALLBACK = 9, CHROMAFLOW_BUG = 10, &
+    CHROMAFLOW_MPI = 11
   integer, parameter, public :: CHROMAFLOW_CONVERGED = 0, CHROMAFLOW_ITERATION_LIMIT = 1, &
     CHROMAFLOW_STAGNATED = 2, CHROMAFLOW_DIVERGED = 3, CHROMAFLOW_BREAKDOWN = 4, &
     CHROMAFLOW_STOPPED = 5
@@ -24,6 +25,16 @@ module chromaflow
     procedure :: log => context_log
     procedure :: destroy => context_destroy
     final :: context_final
+  end type
+
+  ! The ranks of a program that has called MPI_Init. Finalize, or destroy, it and its solvers before MPI_Finalize.
+  type, public :: chromaflow_comm
+    type(c_ptr) :: handle = c_null_ptr
+  contains
+    ! (mpi, options): of the communicator mpi, of mpi_f08 its mpi%mpi_val; without it those of MPI_COMM_WORLD
+    procedure :: create => comm_create
+    procedure :: destroy => comm_destroy
+    final :: comm_final
   end type
 
   ! How a solve ended.
@@ -98,11 +109,14 @@ module chromaflow
     type(c_ptr) :: handle = c_null_ptr
     type(callers), pointer, private :: callers => null()
   contains
-    procedure, private :: create_i32, create_i64, values_f64, values_f32, solve_1, solve_2, apply_1, apply_2, &
+    procedure, private :: create_i32, create_i64, over_ranks_i32, over_ranks_i64, values_f64, values_f32, solve_1, &
+      solve_2, apply_1, apply_2, &
       multiply_1, multiply_2
     ! (context, nb, row_ptr(rows + 1), col_idx(nnzb), options, ghosts), integers of 4 or 8 bytes that count from 1;
-    ! columns rows + 1 to rows + ghosts are rows of other ranks
-    generic :: create => create_i32, create_i64
+    ! columns rows + 1 to rows + ghosts are rows of other ranks; or
+    ! (context, comm, first_row, nb, row_ptr(rows + 1), col_idx(nnzb), options): rows first_row to first_row + rows - 1 of a
+    ! matrix that all ranks have together, columns in global numbers, first_row of 8 bytes
+    generic :: create => create_i32, create_i64, over_ranks_i32, over_ranks_i64
     procedure :: option => solver_option
     ! (values(nb, nb, nnzb), diagonal(nb, nb, rows)), the second where the pattern has no diagonal blocks
     generic :: set_values => values_f64, values_f32
@@ -190,6 +204,27 @@ module chromaflow
       import
       type(c_ptr), value :: handle
     end subroutine
+    function c_comm_create(mpi, options, handle) bind(c, name='chromaflow_comm_create') result(status)
+      import
+      integer(c_int32_t), intent(in), optional :: mpi
+      character(kind=c_char), intent(in) :: options(*)
+      type(c_ptr) :: handle
+      integer(c_int32_t) :: status
+    end function
+    subroutine c_comm_destroy(handle) bind(c, name='chromaflow_comm_destroy')
+      import
+      type(c_ptr), value :: handle
+    end subroutine
+    function c_over_ranks(context, comm, p, first_row, options, handle) &
+      bind(c, name='chromaflow_solver_create_over_ranks') result(status)
+      import
+      type(c_ptr), value :: context, comm
+      type(pattern), intent(in) :: p
+      integer(c_int64_t), value :: first_row
+      character(kind=c_char), intent(in) :: options(*)
+      type(c_ptr) :: handle
+      integer(c_int32_t) :: status
+    end function
     function c_solver_create(context, p, options, handle) bind(c, name='chromaflow_solver_create') result(status)
       import
       type(c_ptr), value :: context
@@ -359,6 +394,57 @@ contains
     call self%destroy()
   end subroutine
 
+  subroutine comm_create(self, mpi, options, stat, errmsg)
+    class(chromaflow_comm), intent(inout) :: self
+    integer(c_int32_t), intent(in), optional :: mpi
+    character(*), intent(in), optional :: options
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    call self%destroy()
+    call settle(c_comm_create(mpi, c_text(options), self%handle), stat, errmsg)
+  end subroutine
+
+  subroutine comm_destroy(self)
+    class(chromaflow_comm), intent(inout) :: self
+    call c_comm_destroy(self%handle)
+    self%handle = c_null_ptr
+  end subroutine
+
+  subroutine comm_final(self)
+    type(chromaflow_comm), intent(inout) :: self
+    call self%destroy()
+  end subroutine
+
+  subroutine over_ranks_i32(self, context, comm, first_row, nb, row_ptr, col_idx, options, stat, errmsg)
+    class(chromaflow_solver), intent(inout) :: self
+    type(chromaflow_context), intent(in) :: context
+    type(chromaflow_comm), intent(in) :: comm
+    integer(c_int64_t), intent(in) :: first_row
+    integer, intent(in) :: nb
+    integer(c_int32_t), intent(in), contiguous, target :: row_ptr(:), col_idx(:)
+    character(*), intent(in), optional :: options
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    call create(self, context, nb, array(c_loc(row_ptr), size(row_ptr, kind=c_int64_t), I32), &
+      array(c_loc(col_idx), size(col_idx, kind=c_int64_t), I32), c_text(options), stat=stat, errmsg=errmsg, &
+      comm=comm, first_row=first_row)
+  end subroutine
+
+  subroutine over_ranks_i64(self, context, comm, first_row, nb, row_ptr, col_idx, options, stat, errmsg)
+    class(chromaflow_solver), intent(inout) :: self
+    type(chromaflow_context), intent(in) :: context
+    type(chromaflow_comm), intent(in) :: comm
+    integer(c_int64_t), intent(in) :: first_row
+    integer, intent(in) :: nb
+    integer(c_int64_t), intent(in), contiguous, target :: row_ptr(:), col_idx(:)
+    character(*), intent(in), optional :: options
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    call create(self, context, nb, array(c_loc(row_ptr), size(row_ptr, kind=c_int64_t), I64), &
+      array(c_loc(col_idx), size(col_idx, kind=c_int64_t), I64), c_text(options), stat=stat, errmsg=errmsg, &
+      comm=comm, first_row=first_row)
+  end subroutine
+
   subroutine create_i32(self, context, nb, row_ptr, col_idx, options, ghosts, stat, errmsg)
     class(chromaflow_solver), intent(inout) :: self
     type(chromaflow_context), intent(in) :: context
@@ -385,7 +471,7 @@ contains
       array(c_loc(col_idx), size(col_idx, kind=c_int64_t), I64), c_text(options), ghosts, stat, errmsg)
   end subroutine
 
-  subroutine create(self, context, nb, row_ptr, col_idx, options, ghosts, stat, errmsg)
+  subroutine create(self, context, nb, row_ptr, col_idx, options, ghosts, stat, errmsg, comm, first_row)
     class(chromaflow_solver), intent(inout) :: self
     type(chromaflow_context), intent(in) :: context
     integer, intent(in) :: nb
@@ -394,12 +480,18 @@ contains
     integer, intent(in), optional :: ghosts
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
+    type(chromaflow_comm), intent(in), optional :: comm
+    integer(c_int64_t), intent(in), optional :: first_row
     type(pattern) :: p
     p = pattern(c_sizeof(p), row_ptr%len - 1, int(nb, c_int32_t), 1, row_ptr, col_idx, 0)
     if (present(ghosts)) p%ghosts = ghosts
     call self%destroy()
     allocate (self%callers)
-    call settle(c_solver_create(context%handle, p, options, self%handle), stat, errmsg)
+    if (present(comm)) then
+      call settle(c_over_ranks(context%handle, comm%handle, p, first_row, options, self%handle), stat, errmsg)
+    else
+      call settle(c_solver_create(context%handle, p, options, self%handle), stat, errmsg)
+    end if
   end subroutine
 
   subroutine solver_option(self, key, val, stat, errmsg)

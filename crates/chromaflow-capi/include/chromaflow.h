@@ -44,7 +44,8 @@ enum {
   CHROMAFLOW_NO_MEMORY = 7,    /* the system refused memory or a thread */
   CHROMAFLOW_DEVICE = 8,       /* the GPU or its driver */
   CHROMAFLOW_CALLBACK = 9,     /* a callback of the caller's returned something else than 0 */
-  CHROMAFLOW_BUG = 10          /* an error of ours; the handle refuses all work from then on */
+  CHROMAFLOW_BUG = 10,         /* an error of ours; the handle refuses all work from then on */
+  CHROMAFLOW_MPI = 11          /* no MPI under way, or another rank that has failed or does not answer */
 };
 
 /* How a solve ended. */
@@ -83,6 +84,7 @@ typedef struct {
 } chromaflow_array_mut;
 
 typedef struct chromaflow_context chromaflow_context; /* threads or a GPU, shared by solvers */
+typedef struct chromaflow_comm chromaflow_comm;       /* ranks of MPI */
 typedef struct chromaflow_solver chromaflow_solver;   /* a pattern, its values, a method */
 typedef struct chromaflow_lines chromaflow_lines;     /* a batch of block tridiagonal systems */
 
@@ -111,6 +113,18 @@ typedef void (*chromaflow_log)(void *user, int32_t level, const char *text);
 chromaflow_status chromaflow_context_log(chromaflow_context *context, int32_t level, chromaflow_log log, void *user);
 void chromaflow_context_destroy(chromaflow_context *context); /* NULL is fine */
 
+/* ---- communicators ---- */
+
+/* The ranks of a program that has called MPI_Init: of MPI_COMM_WORLD, or of the communicator with Fortran's number *mpi, a 32-bit integer
+ * in every MPI:  int32_t mpi = MPI_Comm_c2f(comm).  No MPI is linked: that which the program has loaded is used (Open MPI, MPICH and its
+ * relatives, the standard interface of MPI 5; CHROMAFLOW_MPI names another library). Messages pass by a duplicate of the communicator, so
+ * that create and the end of the last handle that uses it, of this or of a solver, are collective and come before MPI_Finalize.
+ * Threads: calls on the solvers of one communicator come one at a time; make another one for calls at once, where MPI allows threads.
+ *   patience=S  a rank that does not answer for so many seconds is an error; without it ranks wait for ever, as MPI's do */
+chromaflow_status chromaflow_comm_create(const int32_t *mpi, const char *options, chromaflow_comm **comm);
+chromaflow_status chromaflow_comm_place(chromaflow_comm *comm, int32_t *rank, int32_t *size);
+void chromaflow_comm_destroy(chromaflow_comm *comm); /* NULL is fine; solvers keep what they need */
+
 /* ---- solvers ---- */
 
 /* A block-sparse matrix in rows. Columns of a row come in any order. Either every row has its diagonal block in col_idx, or
@@ -128,6 +142,18 @@ typedef struct {
  * environment variable CHROMAFLOW_OPTIONS come last and win. */
 chromaflow_status chromaflow_solver_create(chromaflow_context *context, const chromaflow_pattern *pattern, const char *options,
                                            chromaflow_solver **solver);
+/* The rows of one rank of a matrix that the ranks of comm have together, as PETSc and hypre have them: rows first_row to first_row + rows - 1,
+ * ranges one after the other by rank (a rank may have none), col_idx in global numbers; all count from the base. row_ptr and col_idx may
+ * differ in type. Ghosts and exchanges are found here; pattern.ghosts is 0. All other calls are those of one rank, with vectors and values
+ * of own rows: all ranks make them together, with the same options. Errors found here, by set_values and in vectors are the same on all
+ * ranks and name rank and global rows and columns; arrays of a wrong type or length given to another call by one rank are told there alone.
+ *
+ * Multicolor and Jacobi sweeps exchange after every color and are those of one rank with the same colors, which all ranks find together;
+ * block ILU is of own rows (PETSc's bjacobi); gauss_seidel and ssor go through own rows with others' values of the sweep before, and not on
+ * GPUs. Rows and columns must fit 32 bits without a sign. */
+chromaflow_status chromaflow_solver_create_over_ranks(chromaflow_context *context, chromaflow_comm *comm,
+                                                      const chromaflow_pattern *pattern, int64_t first_row,
+                                                      const char *options, chromaflow_solver **solver);
 void chromaflow_solver_destroy(chromaflow_solver *solver); /* NULL is fine; no call may be under way */
 /* Changes an option from the next call on. Method, tolerance, iterations, sweeps and the like; what the solver was set up with
  * (preconditioner, policy, diagonal, order, coloring) stays. */
@@ -170,7 +196,7 @@ chromaflow_status chromaflow_solver_apply(chromaflow_solver *solver, chromaflow_
 chromaflow_status chromaflow_solver_multiply(chromaflow_solver *solver, chromaflow_array x, chromaflow_array_mut y);
 
 /* The order inside: new_of_old [rows]; color_starts [colors + 1], first row of each color. NULL asks for the number of colors
- * alone. Counted as the pattern counts. */
+ * alone. Counted as the pattern counts; over ranks in the order of all rows. */
 chromaflow_status chromaflow_solver_order(chromaflow_solver *solver, int64_t *new_of_old, int64_t *color_starts,
                                           int64_t *colors);
 
@@ -182,7 +208,8 @@ chromaflow_status chromaflow_solver_operator(chromaflow_solver *solver, chromafl
 
 /* Called after each iteration of a solve but the one that ends it, on the thread that solves, with its number and relative
  * residual; returns 0, or the solve ends there with the outcome CHROMAFLOW_STOPPED, x as far as it has come. NULL for none. Among
- * ranks all must return the same. Not for a GPU's context. */
+ * ranks of chromaflow_solver_distribute all must return the same; over those of a chromaflow_comm one that does not return 0 ends it for
+ * all (others then report CHROMAFLOW_ITERATION_LIMIT). Not for a GPU's context. */
 typedef int32_t (*chromaflow_monitor)(void *user, int64_t iteration, double residual);
 chromaflow_status chromaflow_solver_monitor(chromaflow_solver *solver, chromaflow_monitor monitor, void *user);
 
@@ -196,7 +223,9 @@ chromaflow_status chromaflow_solver_monitor(chromaflow_solver *solver, chromaflo
  *
  * From then on all ranks call solve and multiply together, and apply where the preconditioner is a relaxation with sweeps > 1, with
  * the same options; create, set_values and the rest are calls of one rank. A rank that is refused before its first exchange (a
- * wrong length) leaves the others waiting: end them as your program ends errors. Not for a GPU's context. */
+ * wrong length) leaves the others waiting: end them as your program ends errors. Not for a GPU's context.
+ *
+ * With global column numbers and MPI, chromaflow_solver_create_over_ranks needs none of this and exchanges after every color. */
 typedef int32_t (*chromaflow_exchange)(void *user, int32_t phase, chromaflow_array_mut x, int32_t nb);
 typedef int32_t (*chromaflow_reduce)(void *user, double *values, int32_t n);
 chromaflow_status chromaflow_solver_distribute(chromaflow_solver *solver, chromaflow_exchange exchange, chromaflow_reduce reduce,

@@ -84,6 +84,7 @@ private:
 namespace detail {
 struct destroy {
   void operator()(chromaflow_context *p) const { chromaflow_context_destroy(p); }
+  void operator()(chromaflow_comm *p) const { chromaflow_comm_destroy(p); }
   void operator()(chromaflow_solver *p) const { chromaflow_solver_destroy(p); }
   void operator()(chromaflow_lines *p) const { chromaflow_lines_destroy(p); }
 };
@@ -130,6 +131,29 @@ private:
   std::unique_ptr<std::function<void(std::int32_t, const char *)>> listener_;
 };
 
+// The ranks of a program that has called MPI_Init: of MPI_COMM_WORLD, or of a communicator by MPI_Comm_c2f(comm).
+class comm {
+public:
+  explicit comm(const std::string &options = "") { make(nullptr, options); }
+  explicit comm(std::int32_t mpi, const std::string &options = "") { make(&mpi, options); }
+  int rank() const { return place().first; }
+  int size() const { return place().second; }
+  chromaflow_comm *get() const { return handle_.get(); }
+
+private:
+  void make(const std::int32_t *mpi, const std::string &options) {
+    chromaflow_comm *made = nullptr;
+    check(chromaflow_comm_create(mpi, options.c_str(), &made));
+    handle_.reset(made);
+  }
+  std::pair<int, int> place() const {
+    std::int32_t rank = 0, size = 0;
+    check(chromaflow_comm_place(handle_.get(), &rank, &size));
+    return {rank, size};
+  }
+  detail::handle<chromaflow_comm> handle_;
+};
+
 struct report {
   chromaflow::outcome outcome;
   std::int64_t iterations;
@@ -143,16 +167,18 @@ public:
   template <class P, class C>
   solver(const context &where, std::int32_t nb, const P &row_ptr, const C &col_idx, const std::string &options = "",
          base first = base::zero, std::int64_t ghosts = 0) {
-    chromaflow_pattern pattern{};
-    pattern.size = sizeof pattern;
-    pattern.rows = static_cast<std::int64_t>(row_ptr.size()) - 1;
-    pattern.nb = nb;
-    pattern.base = static_cast<std::int32_t>(first);
-    pattern.ghosts = ghosts;
-    pattern.row_ptr = detail::in(row_ptr);
-    pattern.col_idx = detail::in(col_idx);
+    const chromaflow_pattern pattern = described(nb, row_ptr, col_idx, first, ghosts);
     chromaflow_solver *made = nullptr;
     check(chromaflow_solver_create(where.get(), &pattern, options.c_str(), &made));
+    handle_.reset(made);
+  }
+  // The rows from first_row on of a matrix that all ranks have together, columns in global numbers.
+  template <class P, class C>
+  solver(const context &where, const comm &ranks, std::int64_t first_row, std::int32_t nb, const P &row_ptr, const C &col_idx,
+         const std::string &options = "", base first = base::zero) {
+    const chromaflow_pattern pattern = described(nb, row_ptr, col_idx, first, 0);
+    chromaflow_solver *made = nullptr;
+    check(chromaflow_solver_create_over_ranks(where.get(), ranks.get(), &pattern, first_row, options.c_str(), &made));
     handle_.reset(made);
   }
   void option(const std::string &key, const std::string &value) {
@@ -228,6 +254,18 @@ public:
   chromaflow_solver *get() const { return handle_.get(); }
 
 private:
+  template <class P, class C>
+  static chromaflow_pattern described(std::int32_t nb, const P &row_ptr, const C &col_idx, base first, std::int64_t ghosts) {
+    chromaflow_pattern pattern{};
+    pattern.size = sizeof pattern;
+    pattern.rows = static_cast<std::int64_t>(row_ptr.size()) - 1;
+    pattern.nb = nb;
+    pattern.base = static_cast<std::int32_t>(first);
+    pattern.ghosts = ghosts;
+    pattern.row_ptr = detail::in(row_ptr);
+    pattern.col_idx = detail::in(col_idx);
+    return pattern;
+  }
   chromaflow_set_report set(chromaflow_array values, chromaflow_array diagonal, layout order) {
     chromaflow_set_report found{};
     found.size = sizeof found;

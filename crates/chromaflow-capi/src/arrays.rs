@@ -154,6 +154,29 @@ impl Array {
         Ok(unsafe { std::slice::from_raw_parts(self.data.cast(), len) })
     }
 
+    /// Integers on the host, whatever their type; those too large for ours become the largest there is.
+    ///
+    /// # Safety
+    /// As [`Array::host`].
+    pub(crate) unsafe fn integers(&self, what: &str) -> Result<Vec<i64>, Failure> {
+        // SAFETY: as the caller promises.
+        unsafe {
+            Ok(match self.entries(what)? {
+                Type::I32 => self.host::<i32>(what)?.iter().map(|&v| v.into()).collect(),
+                Type::I64 => self.host::<i64>(what)?.to_vec(),
+                Type::U32 => self.host::<u32>(what)?.iter().map(|&v| v.into()).collect(),
+                Type::U64 => {
+                    let all = self.host::<u64>(what)?.iter();
+                    all.map(|&v| i64::try_from(v).unwrap_or(i64::MAX)).collect()
+                }
+                kind @ (Type::F32 | Type::F64) => {
+                    let text = format!("{what} has entries CHROMAFLOW_{kind:?}: expected integers");
+                    return Err(Failure::argument(text));
+                }
+            })
+        }
+    }
+
     /// Vectors on the host in f64, f32 made wider.
     ///
     /// # Safety

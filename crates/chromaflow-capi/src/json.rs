@@ -1,5 +1,6 @@
 //! Every option as JSON.
 
+use crate::comm;
 use crate::context;
 use crate::lines;
 use chromaflow::SolverOptions;
@@ -40,7 +41,10 @@ fn text() -> String {
         list(&of.iter().map(|p| (p.0, p.1.to_owned(), p.2.to_owned(), p.3)).collect::<Vec<_>>())
     };
     let (context, solver, lines) = (owned(context::OPTIONS), list(&solver), owned(lines::OPTIONS));
-    format!("{{\n  \"context\": [{context}],\n  \"solver\": [{solver}],\n  \"lines\": [{lines}]\n}}\n")
+    let comm = owned(comm::OPTIONS);
+    format!(
+        "{{\n  \"context\": [{context}],\n  \"solver\": [{solver}],\n  \"lines\": [{lines}],\n  \"comm\": [{comm}]\n}}\n"
+    )
 }
 
 /// Every option with its values, default and help.

@@ -10,6 +10,7 @@
 #![deny(clippy::missing_safety_doc)]
 
 pub mod arrays;
+pub mod comm;
 pub mod context;
 #[cfg(feature = "cuda")]
 mod device;

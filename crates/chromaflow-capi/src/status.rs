@@ -1,8 +1,7 @@
 //! Status codes, the last error of a thread, and the wall around every entry.
 
 use chromaflow::TeamError;
-use chromaflow::solver::{KeyError, SolverError};
-use chromaflow::sparse::{PatternError, ShapeError};
+use chromaflow::solver::{ErrorKind, KeyError, SolverError};
 use chromaflow::tridiag::TridiagError;
 use std::any::Any;
 use std::cell::RefCell;
@@ -26,6 +25,7 @@ pub enum Status {
     Device = 8,
     Callback = 9,
     Bug = 10,
+    Mpi = 11,
 }
 
 /// Why an entry fails.
@@ -55,37 +55,49 @@ impl Failure {
     }
 }
 
+impl From<ErrorKind> for Status {
+    fn from(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::Argument => Self::BadArgument,
+            ErrorKind::Pattern => Self::BadPattern,
+            ErrorKind::NotFinite => Self::NotFinite,
+            ErrorKind::Singular => Self::Singular,
+            ErrorKind::NoValues => Self::NoValues,
+            ErrorKind::Unsupported => Self::Unsupported,
+            ErrorKind::Device => Self::Device,
+            ErrorKind::Callback => Self::Callback,
+            ErrorKind::Ranks => Self::Mpi,
+        }
+    }
+}
+
 impl From<SolverError> for Failure {
     fn from(error: SolverError) -> Self {
-        let text = error.to_string();
-        let new = |status| Self::new(status, text.clone());
-        match error {
-            SolverError::Pattern(
-                PatternError::Column { row, col, .. } | PatternError::Order { row, col },
-            ) => new(Status::BadPattern).at(row, Some(col)),
-            SolverError::Pattern(PatternError::Decreasing { row })
-            | SolverError::Shape(ShapeError::MissingDiagonal { row }) => {
-                new(Status::BadPattern).at(row, None)
-            }
-            SolverError::Pattern(_) | SolverError::Base { .. } | SolverError::Overflow { .. } => {
-                new(Status::BadPattern)
-            }
-            SolverError::NotFinite { row, col, .. } => new(Status::NotFinite).at(row, Some(col as u64)),
-            SolverError::NotFiniteVector { .. } | SolverError::Elsewhere { .. } => new(Status::NotFinite),
-            SolverError::Ranks(_) => new(Status::Callback),
-            SolverError::SingularDiagonal { row, .. } => new(Status::Singular).at(row, None),
-            SolverError::NotKept => new(Status::NoValues),
+        let text = match error {
             SolverError::NoValues => {
-                Self::new(Status::NoValues, "the matrix has no values: set them before anything is solved")
+                "the matrix has no values: set them before anything is solved".to_owned()
             }
-            #[cfg(feature = "cuda")]
-            SolverError::NotOnGpu { .. } | SolverError::Gpu(chromaflow::gpu::GpuError::Unsupported(_)) => {
-                new(Status::Unsupported)
-            }
-            #[cfg(feature = "cuda")]
-            SolverError::Gpu(_) => new(Status::Device),
-            _ => new(Status::BadArgument),
+            _ => error.to_string(),
+        };
+        let failure = Self::new(error.kind().into(), text);
+        match error.place() {
+            Some((row, col)) => failure.at(row as usize, col),
+            None => failure,
         }
+    }
+}
+
+/// On its way to other ranks.
+impl From<Failure> for SolverError {
+    fn from(failure: Failure) -> Self {
+        SolverError::Options(failure.text)
+    }
+}
+
+#[cfg(unix)]
+impl From<chromaflow_comm::mpi::MpiError> for Failure {
+    fn from(error: chromaflow_comm::mpi::MpiError) -> Self {
+        Self::new(Status::Mpi, error.to_string())
     }
 }
 

@@ -4,6 +4,7 @@
 //! * [`Solo`]: one rank alone. [`Threads`]: ranks that are threads of this process, started by [`run`].
 //!   [`mpi::Mpi`]: processes that an MPI started, whose library is opened at run time.
 //! * [`Halo`]: which rows a rank sends to each neighbor and which it receives; one packed message a neighbor.
+//! * [`post`]: lists for every rank, questions to those who know, ghosts of any type.
 //! * [`partition`]: which part owns what of a graph, [`bisect`] of points; [`Rows`]: owned and ghost rows of a part, with its lists.
 //!
 //! A rank that fails ends the waits of all others with a [`CommError`]; no wait outlasts the patience it was given.
@@ -17,6 +18,7 @@ mod log;
 #[cfg(unix)]
 pub mod mpi;
 mod partition;
+pub mod post;
 mod solo;
 #[cfg(test)]
 mod tests;

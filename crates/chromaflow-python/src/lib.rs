@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use chromaflow_capi::arrays::{Array, ArrayMut};
-use chromaflow_capi::{context, json, solver, status};
+use chromaflow_capi::{comm, context, json, solver, status};
 use pyo3::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{from_ref, null_mut};
@@ -97,6 +97,40 @@ impl Drop for Context {
     fn drop(&mut self) {
         // SAFETY: made by `new`, ended once.
         unsafe { context::chromaflow_context_destroy(self.handle.get()) };
+    }
+}
+
+/// Ranks of MPI.
+#[pyclass(frozen)]
+struct Comm {
+    handle: Pointer<comm::Comm>,
+}
+
+#[pymethods]
+impl Comm {
+    /// `mpi`: Fortran's number of a communicator.
+    #[new]
+    fn new(py: Python<'_>, mpi: Option<i32>, options: &str) -> PyResult<Self> {
+        let mut handle = null_mut();
+        let (options, mpi) = (text(options), mpi.as_ref().map_or(std::ptr::null(), from_ref));
+        // SAFETY: a number or none, a text and a place for the handle.
+        check(py, unsafe { comm::chromaflow_comm_create(mpi, options.as_ptr(), &raw mut handle) })?;
+        Ok(Self { handle: Pointer(handle) })
+    }
+
+    /// This rank, and how many there are.
+    fn place(&self, py: Python<'_>) -> PyResult<(i32, i32)> {
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: two numbers to write to.
+        check(py, unsafe { comm::chromaflow_comm_place(self.handle.get(), &raw mut rank, &raw mut size) })?;
+        Ok((rank, size))
+    }
+}
+
+impl Drop for Comm {
+    fn drop(&mut self) {
+        // SAFETY: made by `new`, ended once.
+        unsafe { comm::chromaflow_comm_destroy(self.handle.get()) };
     }
 }
 
@@ -235,8 +269,10 @@ impl Solver {
         size: (i64, i32, i64),
         pattern: (Raw, Raw),
         options: &str,
+        ranks: Option<(PyRef<'_, Comm>, i64)>,
     ) -> PyResult<Self> {
         let (rows, nb, ghosts) = size;
+        let ranks = ranks.map(|(comm, first_row)| (comm.handle, first_row));
         let (row_ptr, col_idx) = (array(pattern.0), array(pattern.1));
         let pattern = solver::Pattern {
             size: size_of::<solver::Pattern>(),
@@ -254,7 +290,22 @@ impl Solver {
             // SAFETY: the arrays live through the call, as the Python part promises.
             let found = unsafe {
                 let options: *const c_char = options.as_ptr();
-                solver::chromaflow_solver_create(context.get(), pattern.get(), options, &raw mut handle)
+                match ranks {
+                    None => solver::chromaflow_solver_create(
+                        context.get(),
+                        pattern.get(),
+                        options,
+                        &raw mut handle,
+                    ),
+                    Some((comm, first_row)) => solver::chromaflow_solver_create_over_ranks(
+                        context.get(),
+                        comm.get(),
+                        pattern.get(),
+                        first_row,
+                        options,
+                        &raw mut handle,
+                    ),
+                }
             };
             (found, Pointer(handle))
         });
@@ -415,6 +466,7 @@ fn options() -> String {
 
 #[pymodule]
 fn _chromaflow(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Comm>()?;
     module.add_class::<Context>()?;
     module.add_class::<Solver>()?;
     module.add_function(wrap_pyfunction!(options, module)?)

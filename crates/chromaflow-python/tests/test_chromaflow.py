@@ -267,6 +267,15 @@ def test_ranks_of_a_host_program():
         solver.solve(b)
 
 
+def test_ranks_of_mpi_are_refused_without_it():
+    with pytest.raises(chromaflow.RanksError, match="MPI"):
+        chromaflow.Comm()
+    with pytest.raises(chromaflow.ArgumentError, match="patience"):
+        chromaflow.Comm(patience=-1)
+    with pytest.raises(chromaflow.ArgumentError, match="go together"):
+        chromaflow.Solver(scipy.sparse.eye_array(3), first_row=0)
+
+
 class OnlyDLPack:
     """An array that DLPack alone reaches; of the host, or said to lie on a device."""
 

@@ -270,7 +270,7 @@ fn misuse_under_valgrind(door: &Door<'_>, python: &str) -> Result<String> {
 }
 
 /// A program of PETSc's with its own block ILU(0) and with ours: the same iterations, the same solution. And, since MPI is here, a
-/// program with a halo exchange of its own: the same on one rank and on two.
+/// program with a halo exchange of its own and one with global columns: the same on one rank and on two.
 fn petsc(door: &mut Door<'_>) -> Result<String> {
     door.need("pkg-config", "pkg-config")?;
     if door.run("pkg-config", &["--exists", "PETSc"]).is_err() || !run::there("mpicc") {
@@ -286,15 +286,16 @@ fn petsc(door: &mut Door<'_>) -> Result<String> {
         all.extend(words.iter().copied().chain(flags.split_whitespace()));
         door.run("mpicc", &all)?;
     }
-    let ranks = door.path("implicit_mpi");
-    let mut words =
-        vec!["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "examples/implicit_mpi.c", "-o", &ranks];
-    words.extend(flags.split_whitespace());
-    door.run("mpicc", &words)?;
-    let on = |n: &str| door.run("mpirun", &["--oversubscribe", "-n", n, &ranks]);
-    let (one, two) = (on("1")?, on("2")?);
-    if one != two {
-        return Err(format!("one rank printed `{one}`, two printed `{two}`"));
+    for name in ["implicit_mpi", "implicit_global"] {
+        let (ranks, source) = (door.path(name), format!("examples/{name}.c"));
+        let mut words = vec!["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", &source, "-o", &ranks];
+        words.extend(flags.split_whitespace());
+        door.run("mpicc", &words)?;
+        let on = |n: &str| door.run("mpirun", &["--oversubscribe", "-n", n, &ranks]);
+        let (one, two) = (on("1")?, on("2")?);
+        if one != two {
+            return Err(format!("{name}: one rank printed `{one}`, two printed `{two}`"));
+        }
     }
     let theirs = door.run(&program, &["-pc_type", "ilu"])?;
     let same = "preconditioner=ilu0, order=natural, policy=d";

@@ -7,14 +7,16 @@ use crate::context::{Level, Shared};
 #[cfg(feature = "cuda")]
 use crate::device::{Given, Taken};
 use crate::status::{Failure, Outcome, Status};
+use chromaflow::SolverOptions;
 use chromaflow::krylov::Solve;
 #[cfg(feature = "cuda")]
 use chromaflow::solver::LinearSolverCuda;
 use chromaflow::solver::{
-    BlockLayout, Index, IndexBase, LinearSolver, NumericReport, PreconditionerKind, SolverError, Value,
+    BlockLayout, Index, IndexBase, LinearSolver, NumericReport, OwnedRows, PreconditionerKind, SolverError,
+    Value, agree,
 };
 use chromaflow::sparse::ShapeError;
-use chromaflow::{Permutation, RowBatches, SolverOptions};
+use chromaflow_comm::Communicator;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -32,6 +34,8 @@ pub struct Held {
     /// The number of the first row.
     pub(super) base: usize,
     nb: usize,
+    /// Its columns have global numbers.
+    global: bool,
     pub(super) operator: Option<Operator>,
     /// Whether the caller's monitor is told of iterations, and may be told of several solves in turn.
     monitored: bool,
@@ -71,6 +75,31 @@ fn check_memory(values: usize) -> Outcome {
     })
 }
 
+/// What is wrong with the sizes of a pattern; the block size.
+fn check_sizes(shared: &Shared, pattern: &Pattern, row_ptr: usize, col_idx: usize) -> Result<usize, Failure> {
+    let rows = pattern.rows;
+    if usize::try_from(rows).ok().and_then(|n| n.checked_add(1)) != Some(row_ptr) {
+        let text = format!("row_ptr has {row_ptr} entries, expected rows + 1 with {rows} rows");
+        return Err(Failure::argument(text));
+    }
+    let nb = usize::try_from(pattern.nb).unwrap_or(0);
+    if !(1..=chromaflow::MAX_NB).contains(&nb) {
+        return Err(SolverError::from(ShapeError::BlockSize(nb)).into());
+    }
+    if !shared.on_gpu() {
+        check_memory(row_ptr.max(col_idx).saturating_mul(nb * nb))?;
+    }
+    Ok(nb)
+}
+
+fn base_of(pattern: &Pattern) -> Result<IndexBase, Failure> {
+    match pattern.base {
+        0 => Ok(IndexBase::Zero),
+        1 => Ok(IndexBase::One),
+        other => Err(Failure::argument(format!("pattern.base is {other}: expected 0 or 1"))),
+    }
+}
+
 /// # Safety
 /// The arrays are as [`Array::host`] needs them.
 unsafe fn set_up<I: Index + Entry>(
@@ -81,27 +110,14 @@ unsafe fn set_up<I: Index + Entry>(
     // SAFETY: as the caller promises.
     let (row_ptr, col_idx) =
         unsafe { (pattern.row_ptr.host::<I>("row_ptr")?, pattern.col_idx.host::<I>("col_idx")?) };
-    let base = if pattern.base == 1 { IndexBase::One } else { IndexBase::Zero };
-    let rows = pattern.rows;
-    if usize::try_from(rows).ok().and_then(|n| n.checked_add(1)) != Some(row_ptr.len()) {
-        let found = row_ptr.len();
-        return Err(Failure::argument(format!(
-            "row_ptr has {found} entries, expected rows + 1 with {rows} rows"
-        )));
-    }
-    let nb = usize::try_from(pattern.nb).unwrap_or(0);
-    if !(1..=chromaflow::MAX_NB).contains(&nb) {
-        return Err(SolverError::from(ShapeError::BlockSize(nb)).into());
-    }
+    let base = base_of(pattern)?;
+    let nb = check_sizes(shared, pattern, row_ptr.len(), col_idx.len())?;
     let ghosts = usize::try_from(pattern.ghosts).map_err(|_| {
         Failure::argument(format!("pattern.ghosts is {}: expected a number of columns", pattern.ghosts))
     })?;
     if ghosts > 0 && shared.on_gpu() {
-        let text = "ghost columns are not to be had on a GPU: use a context without a device";
+        let text = "ghost columns are not to be had on a GPU: give global columns and ranks, or use a context without a device";
         return Err(Failure::new(Status::Unsupported, text));
-    }
-    if !shared.on_gpu() {
-        check_memory(row_ptr.len().max(col_idx.len()).saturating_mul(nb * nb))?;
     }
     #[cfg(feature = "cuda")]
     if let Some(stream) = &shared.stream {
@@ -114,13 +130,64 @@ unsafe fn set_up<I: Index + Entry>(
     Ok(Engine::Cpu(Box::new(solver)))
 }
 
+/// Index arrays of any types, and what the pattern says beside them.
+type Indices = (Vec<i64>, Vec<i64>, IndexBase, usize, SolverOptions);
+
+/// # Safety
+/// As [`set_up`].
+unsafe fn read_global(shared: &Shared, pattern: &Pattern, text: &str) -> Result<Indices, Failure> {
+    let (base, options) = (base_of(pattern)?, options_of(text, shared.on_gpu())?);
+    if pattern.ghosts != 0 {
+        let text =
+            format!("pattern.ghosts is {}: with global columns there are none to name", pattern.ghosts);
+        return Err(Failure::argument(text));
+    }
+    // SAFETY: as the caller promises.
+    let (row_ptr, col_idx) =
+        unsafe { (pattern.row_ptr.integers("row_ptr")?, pattern.col_idx.integers("col_idx")?) };
+    let nb = check_sizes(shared, pattern, row_ptr.len(), col_idx.len())?;
+    Ok((row_ptr, col_idx, base, nb, options))
+}
+
+/// The rows of one rank, columns in global numbers.
+///
+/// # Safety
+/// As [`set_up`].
+unsafe fn set_up_over_ranks(
+    shared: &Shared,
+    ranks: &Arc<dyn Communicator>,
+    pattern: &Pattern,
+    first_row: i64,
+    text: &str,
+) -> Result<(Engine, SolverOptions), Failure> {
+    // SAFETY: as the caller promises.
+    let here = unsafe { read_global(shared, pattern, text) };
+    let here = here.and_then(|read| {
+        let start = u64::try_from(first_row).map_err(|_| {
+            Failure::argument(format!(
+                "first_row is {first_row}: expected the global number of the first row"
+            ))
+        })?;
+        Ok((read, start))
+    });
+    // No rank waits for one that was refused.
+    let ((row_ptr, col_idx, base, nb, options), start) = agree(&**ranks, here.map_err(SolverError::from))?;
+    let rows = OwnedRows { base, start, row_ptr: &row_ptr, col_idx: &col_idx };
+    let ranks = Arc::clone(ranks);
+    #[cfg(feature = "cuda")]
+    if let Some(stream) = &shared.stream {
+        let solver = LinearSolverCuda::symbolic_over_ranks(stream, &shared.team, ranks, rows, nb, options)?;
+        return Ok((Engine::Cuda(Box::new(solver)), options));
+    }
+    let solver = LinearSolver::symbolic_over_ranks(Arc::clone(&shared.team), ranks, rows, nb, options)?;
+    Ok((Engine::Cpu(Box::new(solver)), options))
+}
+
 impl Held {
     /// # Safety
     /// As [`set_up`].
     pub(super) unsafe fn new(shared: Arc<Shared>, pattern: &Pattern, text: &str) -> Result<Self, Failure> {
-        if ![0, 1].contains(&pattern.base) {
-            return Err(Failure::argument(format!("pattern.base is {}: expected 0 or 1", pattern.base)));
-        }
+        base_of(pattern)?;
         let options = options_of(text, shared.on_gpu())?;
         let (kind, other) = (pattern.row_ptr.entries("row_ptr")?, pattern.col_idx.entries("col_idx")?);
         if kind != other {
@@ -143,40 +210,73 @@ impl Held {
                 }
             }
         };
-        let (base, nb, rooms) = (pattern.base as usize, pattern.nb as usize, [Vec::new(), Vec::new()]);
-        let (operator, stopped, histories) = (None, Arc::default(), Vec::new());
-        let (monitored, in_turn) = (false, false);
+        Ok(Self::of(shared, engine, options, pattern, false))
+    }
+
+    /// The rows of one rank of a matrix whose columns have global numbers.
+    ///
+    /// # Safety
+    /// As [`set_up`].
+    pub(super) unsafe fn over_ranks(
+        shared: Arc<Shared>,
+        ranks: &Arc<dyn Communicator>,
+        pattern: &Pattern,
+        first_row: i64,
+        text: &str,
+    ) -> Result<Self, Failure> {
+        // SAFETY: as the caller promises.
+        let (engine, options) = unsafe { set_up_over_ranks(&shared, ranks, pattern, first_row, text)? };
+        Ok(Self::of(shared, engine, options, pattern, true))
+    }
+
+    fn of(
+        shared: Arc<Shared>,
+        engine: Engine,
+        options: SolverOptions,
+        pattern: &Pattern,
+        global: bool,
+    ) -> Self {
         let held = Self {
             shared,
             engine,
             options,
-            base,
-            nb,
-            operator,
-            monitored,
-            in_turn,
-            stopped,
-            histories,
-            rooms,
+            base: pattern.base as usize,
+            nb: pattern.nb as usize,
+            global,
+            operator: None,
+            monitored: false,
+            in_turn: false,
+            stopped: Arc::default(),
+            histories: Vec::new(),
+            rooms: [Vec::new(), Vec::new()],
         };
         held.shared.log(Level::Info, || {
-            let (rows, colors) = (held.order().0.len(), held.order().1.len());
-            format!("{rows} rows of blocks of {} in {colors} batches", pattern.nb)
+            let (rows, batches) = (held.rows(), held.order_inside().1.len() - 1);
+            format!("{rows} rows of blocks of {} in {batches} batches", pattern.nb)
         });
-        Ok(held)
+        held
     }
 
-    pub(super) fn order(&self) -> (&Permutation, &RowBatches) {
+    /// Where each own row stands inside, and where the batches begin.
+    pub(super) fn order_inside(&self) -> (Vec<u32>, Vec<u32>) {
         match &self.engine {
-            Engine::Cpu(solver) => (solver.permutation(), solver.batches()),
+            Engine::Cpu(solver) => solver.order_inside(),
             #[cfg(feature = "cuda")]
-            Engine::Cuda(solver) => (solver.permutation(), solver.batches()),
+            Engine::Cuda(solver) => solver.order_inside(),
+        }
+    }
+
+    fn rows(&self) -> usize {
+        match &self.engine {
+            Engine::Cpu(solver) => solver.rows(),
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(solver) => solver.rows(),
         }
     }
 
     /// Entries of a vector.
     pub(super) fn unknowns(&self) -> usize {
-        self.order().0.len() * self.nb
+        self.rows() * self.nb
     }
 
     /// Whether the caller's monitor has ended the last solve.
@@ -194,6 +294,9 @@ impl Held {
     }
 
     pub(super) fn distribute(&mut self, ranks: Ranks) -> Outcome {
+        if self.global {
+            return Err(Failure::argument("the solver has its ranks already: they exchange by themselves"));
+        }
         self.only_on_threads("an exchange of the caller's", true)?;
         if let Engine::Cpu(solver) = &mut self.engine {
             solver.distribute(Box::new(ranks));

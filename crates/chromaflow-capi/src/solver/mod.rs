@@ -86,6 +86,36 @@ pub unsafe extern "C" fn chromaflow_solver_create(
     })
 }
 
+/// The rows of one rank of a matrix that ranks have together, columns in global numbers.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn chromaflow_solver_create_over_ranks(
+    context: *mut Context,
+    comm: *mut crate::comm::Comm,
+    pattern: *const Pattern,
+    first_row: i64,
+    options: *const c_char,
+    solver: *mut *mut Solver,
+) -> i32 {
+    entry(|| {
+        // SAFETY: as the header says.
+        unsafe {
+            let to = slot(solver, "solver")?;
+            *to = std::ptr::null_mut();
+            let shared = Arc::clone(&*Handle::of(context, "context")?);
+            let ranks = Arc::clone(&*Handle::of(comm, "communicator")?);
+            let pattern = versioned(pattern, offset_of!(Pattern, ghosts), "chromaflow_pattern")?;
+            let options = text_of(options, "options")?;
+            logged(&Arc::clone(&shared), || {
+                Handle::give(Held::over_ranks(shared, &ranks, &pattern, first_row, options)?, to);
+                Ok(())
+            })
+        }
+    })
+}
+
 /// Ends a solver.
 ///
 /// # Safety
@@ -285,7 +315,8 @@ pub unsafe extern "C" fn chromaflow_solver_order(
     colors: *mut i64,
 ) -> i32 {
     with(solver, |held| {
-        let (permutation, batches) = held.order();
+        let to_new_of_old = new_of_old;
+        let (new_of_old, starts) = held.order_inside();
         let base = held.base as i64;
         let copy = |to: *mut i64, from: &[u32]| {
             for (at, &row) in from.iter().enumerate().filter(|_| !to.is_null()) {
@@ -293,11 +324,11 @@ pub unsafe extern "C" fn chromaflow_solver_order(
                 unsafe { to.add(at).write(i64::from(row) + base) };
             }
         };
-        copy(new_of_old, permutation.new_of_old());
-        copy(color_starts, batches.offsets());
+        copy(to_new_of_old, &new_of_old);
+        copy(color_starts, &starts);
         // SAFETY: as the header says.
         if let Some(colors) = unsafe { colors.as_mut() } {
-            *colors = batches.len() as i64;
+            *colors = starts.len() as i64 - 1;
         }
         Ok(())
     })

@@ -131,5 +131,6 @@ fn options_are_listed_as_json() {
     };
     assert_eq!(names("context"), ["threads", "pin", "device"]);
     assert_eq!(names("lines"), ["precision", "pivoting"]);
+    assert_eq!(names("comm"), ["patience"]);
     assert!(names("solver").contains(&"preconditioner".to_owned()));
 }

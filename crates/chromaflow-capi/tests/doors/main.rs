@@ -6,5 +6,6 @@ mod handles;
 mod interface;
 mod jacobian;
 mod misuse;
+mod over_ranks;
 mod petsc;
 mod programs;

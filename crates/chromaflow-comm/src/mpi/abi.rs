@@ -92,6 +92,10 @@ type GetCount = unsafe extern "C" fn(*const c_void, Handle, *mut c_int) -> c_int
 type SetHandler = unsafe extern "C" fn(Handle, Handle) -> c_int;
 type Abort = unsafe extern "C" fn(Handle, c_int) -> c_int;
 type Plain = unsafe extern "C" fn() -> c_int;
+type Flag = unsafe extern "C" fn(*mut c_int) -> c_int;
+type FromFortran = unsafe extern "C" fn(c_int) -> Handle;
+type Duplicate = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
+type Free = unsafe extern "C" fn(*mut Handle) -> c_int;
 
 /// An opened library.
 pub struct Calls {
@@ -111,6 +115,14 @@ pub struct Calls {
     iprobe: Iprobe,
     test: Test,
     get_count: GetCount,
+    initialized: Flag,
+    finalized: Flag,
+    /// Where handles are not Fortran's integers.
+    from_fortran: Option<FromFortran>,
+    duplicate: Duplicate,
+    free: Free,
+    /// Whose ranks pass messages.
+    comm: Handle,
     /// Last, so that it is closed after all else; its functions are in use until then.
     _library: Library,
 }
@@ -131,12 +143,20 @@ impl Calls {
         Self::open_with(path, RTLD_GLOBAL)
     }
 
+    /// Opens a library that the program has loaded, and leaves its symbols where they are.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_loaded(path: &Path) -> Result<Self, MpiError> {
+        Self::open_with(path, RTLD_LOCAL)
+    }
+
     /// What a library is, beside others that may be open.
     ///
     /// # Errors
     /// As [`Self::open`].
     pub fn look_at(path: &Path) -> Result<Found, MpiError> {
-        Self::open_with(path, RTLD_LOCAL).map(|calls| calls.found)
+        Self::open_loaded(path).map(|calls| calls.found)
     }
 
     fn open_with(path: &Path, symbols: c_int) -> Result<Self, MpiError> {
@@ -185,9 +205,12 @@ impl Calls {
         let version: Text = function!("MPI_Get_library_version");
         let mut text = vec![0 as c_char; 1 << 14];
         let mut length = 0;
+        // SAFETY: the MPI standard gives the function this type.
+        let from_fortran = unsafe { library.get(b"MPI_Comm_f2c") }.ok().map(|found| *found);
         // SAFETY: the text has more room than any interface's limit (8192); the function may be called at any time.
         unsafe { version(text.as_mut_ptr(), &raw mut length) };
         Ok(Self {
+            comm: constants.world,
             constants,
             init: function!("MPI_Init_thread"),
             finalize: function!("MPI_Finalize"),
@@ -202,12 +225,17 @@ impl Calls {
             iprobe: function!("MPI_Iprobe"),
             test: function!("MPI_Test"),
             get_count: function!("MPI_Get_count"),
+            initialized: function!("MPI_Initialized"),
+            finalized: function!("MPI_Finalized"),
+            from_fortran: from_fortran.filter(|_| abi != Abi::Mpich),
+            duplicate: function!("MPI_Comm_dup"),
+            free: function!("MPI_Comm_free"),
             found: Found { library: path.to_owned(), abi, version: line(&text) },
             _library: library,
         })
     }
 
-    /// Begins, and sees that the constants are those of the library; this rank and their number, and whether threads may call it in turn.
+    /// Begins with all ranks; this rank and their number, and whether threads may call it in turn.
     ///
     /// # Errors
     /// [`MpiError::Call`], [`MpiError::NotMpi`].
@@ -221,6 +249,58 @@ impl Calls {
         })?;
         // SAFETY: arguments are as the standard has them, and live through the call.
         self.check("MPI_Comm_set_errhandler", unsafe { (self.set_handler)(c.world, c.errors_return) })?;
+        Ok((self.look()?, provided >= c.serialized))
+    }
+
+    /// Whether the program has begun with MPI, and has not ended it.
+    pub fn is_under_way(&self) -> bool {
+        let (mut begun, mut ended) = (0, 0);
+        // SAFETY: both may be called at any time.
+        unsafe {
+            (self.initialized)(&raw mut begun) == 0
+                && begun != 0
+                && (self.finalized)(&raw mut ended) == 0
+                && ended == 0
+        }
+    }
+
+    /// Takes a duplicate of a communicator of the program, by Fortran's number of it, or of all ranks; this rank and their number. Collective.
+    ///
+    /// # Errors
+    /// [`MpiError::NotBegun`], [`MpiError::Call`], [`MpiError::NotMpi`].
+    pub fn join(&mut self, fortran: Option<c_int>) -> Result<[usize; 2], MpiError> {
+        if !self.is_under_way() {
+            return Err(MpiError::NotBegun { library: self.name() });
+        }
+        let given = match (fortran, self.from_fortran) {
+            (None, _) => self.constants.world,
+            // SAFETY: the caller's number is one that MPI gave out.
+            (Some(number), Some(convert)) => unsafe { convert(number) },
+            (Some(number), None) => number.cast_unsigned() as Handle,
+        };
+        let mut own: Handle = 0; // where a handle is an integer its lower half is written
+        // SAFETY: arguments are as the standard has them, and live through the call.
+        self.check("MPI_Comm_dup", unsafe { (self.duplicate)(given, &raw mut own) })?;
+        self.comm = own;
+        // SAFETY: arguments are as the standard has them, and live through the call.
+        self.check("MPI_Comm_set_errhandler", unsafe {
+            (self.set_handler)(own, self.constants.errors_return)
+        })?;
+        self.look()
+    }
+
+    /// Gives the duplicate back, unless the program has ended MPI before.
+    pub fn part(&self) {
+        let mut own = self.comm;
+        if self.is_under_way() {
+            // SAFETY: it is a communicator of our own, which nobody uses from here on.
+            unsafe { (self.free)(&raw mut own) };
+        }
+    }
+
+    /// Sees that the constants are those of the library; this rank and their number.
+    fn look(&self) -> Result<[usize; 2], MpiError> {
+        let c = &self.constants;
         for (handle, expected, name) in [(c.double, 8, "MPI_DOUBLE"), (c.byte, 1, "MPI_BYTE")] {
             let mut found = 0;
             // SAFETY: arguments are as the standard has them, and live through the call.
@@ -235,10 +315,10 @@ impl Calls {
         }
         let (mut rank, mut size) = (0, 0);
         // SAFETY: arguments are as the standard has them, and live through the call.
-        self.check("MPI_Comm_rank", unsafe { (self.rank)(c.world, &raw mut rank) })?;
+        self.check("MPI_Comm_rank", unsafe { (self.rank)(self.comm, &raw mut rank) })?;
         // SAFETY: arguments are as the standard has them, and live through the call.
-        self.check("MPI_Comm_size", unsafe { (self.size)(c.world, &raw mut size) })?;
-        Ok(([rank as usize, size as usize], provided >= c.serialized))
+        self.check("MPI_Comm_size", unsafe { (self.size)(self.comm, &raw mut size) })?;
+        Ok([rank as usize, size as usize])
     }
 
     /// Starts to send; the bytes must stay until the request is [done](Self::done).
@@ -250,7 +330,7 @@ impl Calls {
         let (from, count) = (bytes.as_ptr().cast(), bytes.len() as c_int);
         // SAFETY: arguments are as the standard has them, and live through the call.
         self.check("MPI_Isend", unsafe {
-            (self.isend)(from, count, c.byte, to as c_int, tag, c.world, request.at())
+            (self.isend)(from, count, c.byte, to as c_int, tag, self.comm, request.at())
         })
     }
 
@@ -275,7 +355,7 @@ impl Calls {
         let (mut flag, mut count, mut status) = (0, 0, Room::EMPTY);
         // SAFETY: arguments are as the standard has them, and live through the call.
         self.check("MPI_Iprobe", unsafe {
-            (self.iprobe)(from as c_int, tag, c.world, &raw mut flag, status.at())
+            (self.iprobe)(from as c_int, tag, self.comm, &raw mut flag, status.at())
         })?;
         if flag == 0 {
             return Ok(None);
@@ -286,7 +366,7 @@ impl Calls {
         let ignored = c.no_status as *mut c_void;
         // SAFETY: arguments are as the standard has them, and live through the call.
         self.check("MPI_Recv", unsafe {
-            (self.recv)(bytes.as_mut_ptr().cast(), count, c.byte, from as c_int, tag, c.world, ignored)
+            (self.recv)(bytes.as_mut_ptr().cast(), count, c.byte, from as c_int, tag, self.comm, ignored)
         })?;
         Ok(Some(bytes))
     }
@@ -300,7 +380,7 @@ impl Calls {
     /// Ends all ranks with this exit status.
     pub fn abort(&self, status: c_int) {
         // SAFETY: arguments are as the standard has them, and live through the call.
-        unsafe { (self.abort)(self.constants.world, status) };
+        unsafe { (self.abort)(self.comm, status) };
     }
 
     fn name(&self) -> String {

@@ -48,6 +48,32 @@ pub fn candidates() -> Vec<PathBuf> {
     ordered(&launchers(), open_mpi)
 }
 
+/// Libraries that this process has loaded; what the user names before them.
+pub fn loaded() -> Vec<PathBuf> {
+    if let Some(named) = env::var_os(ASKED) {
+        return vec![named.into()];
+    }
+    in_maps(&std::fs::read_to_string("/proc/self/maps").unwrap_or_default())
+}
+
+/// Libraries among the files of a process's memory, by their names, maybe with more numbers behind.
+fn in_maps(maps: &str) -> Vec<PathBuf> {
+    let known = |file: &str| {
+        let names = STANDARD.iter().chain(OPEN_MPI).chain(MPICH);
+        names
+            .into_iter()
+            .any(|name| file.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+    };
+    let paths = maps.lines().filter_map(|line| line.find('/').map(|at| Path::new(line[at..].trim_end())));
+    let mut found: Vec<PathBuf> = Vec::new();
+    for path in paths.filter(|p| p.file_name().is_some_and(|file| known(&file.to_string_lossy()))) {
+        if !found.iter().any(|before| before == path) {
+            found.push(path.to_owned());
+        }
+    }
+    found
+}
+
 fn ordered(launchers: &[PathBuf], open_mpi: bool) -> Vec<PathBuf> {
     let families = if open_mpi { [OPEN_MPI, MPICH] } else { [MPICH, OPEN_MPI] };
     let names = || STANDARD.iter().chain(families[0]).chain(families[1]);
@@ -94,6 +120,17 @@ mod tests {
         assert_eq!(of(&[("PMI_SIZE", "2")]), Some(Launch { launcher: "mpirun", size: 2 }));
         assert_eq!(of(&[("SLURM_STEP_NUM_TASKS", "4")]), Some(Launch { launcher: "srun", size: 4 }));
         assert_eq!(of(&[("PMI_SIZE", "many")]), None);
+    }
+
+    #[test]
+    fn loaded_libraries_are_known_by_their_names() {
+        let maps = "7f00-7f01 r--p 00000000 08:01 12   /usr/lib/libmpi.so.40.30.4\n\
+                    7f01-7f02 r-xp 00001000 08:01 12   /usr/lib/libmpi.so.40.30.4\n\
+                    7f02-7f03 r--p 00000000 08:01 13   /usr/lib/libmpi_mpifh.so.40.30.0\n\
+                    7f03-7f04 r--p 00000000 08:01 14   /opt/a b/libmpi_abi.so.1\n\
+                    7f04-7f05 rw-p 00000000 00:00 0    [heap]\n";
+        let found = in_maps(maps);
+        assert_eq!(found, [Path::new("/usr/lib/libmpi.so.40.30.4"), Path::new("/opt/a b/libmpi_abi.so.1")]);
     }
 
     #[test]

@@ -71,6 +71,20 @@ pub enum MpiError {
         /// What is wrong.
         what: String,
     },
+    /// A program that has not begun with MPI, or has ended it.
+    #[error(
+        "MPI is not under way in this program ({library}): call MPI_Init before, and MPI_Finalize after, what needs ranks"
+    )]
+    NotBegun {
+        /// The library.
+        library: String,
+    },
+    /// A program that has loaded no MPI.
+    #[error(
+        "this program has loaded no MPI library that is known here: link it with one and call MPI_Init, or set CHROMAFLOW_MPI to the libmpi \
+         that it uses"
+    )]
+    NotLoaded,
     /// A function that failed.
     #[error("{function} of {library} failed: {why}")]
     Call {

@@ -10,9 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The ranks of `MPI_COMM_WORLD`.
+/// The ranks of MPI: those that a launcher started together, or of a communicator that the program has. All calls must come from the thread
+/// that opened it, or, where the program asked MPI for more, one at a time.
 #[derive(Debug)]
 pub struct Mpi {
+    /// It is the duplicate of a communicator of the program, which has begun with MPI itself and ends it.
+    duplicate: bool,
     line: Arc<Line>,
     rank: usize,
     size: usize,
@@ -35,6 +38,8 @@ impl std::fmt::Debug for Request {
 
 /// Bytes of the longest message: counts of MPI are 32 bits wide. One of exactly so many is followed by another.
 const LONGEST: usize = 1 << 30;
+/// Longest wait for what was sent to leave, at the end.
+const PARTING: Duration = Duration::from_secs(60);
 /// Looks for a message before the thread lets others run.
 const LOOKS: u32 = 2000;
 
@@ -59,15 +64,52 @@ impl Mpi {
         }
         let line = Arc::new(Line::new(calls));
         let beats = serialized.then(|| Beats::begin(&line, rank, size, patience)).flatten();
-        Ok(Self {
+        Ok(Self::of(line, [rank, size], patience, beats, false))
+    }
+
+    fn of(
+        line: Arc<Line>,
+        [rank, size]: [usize; 2],
+        patience: Duration,
+        beats: Option<Beats>,
+        duplicate: bool,
+    ) -> Self {
+        Self {
+            duplicate,
             line,
             rank,
             size,
             patience,
             log: Log::default(),
             beats: Mutex::new(beats),
-            outbox: Mutex::new(Vec::new()),
-        })
+            outbox: Mutex::default(),
+        }
+    }
+
+    /// The ranks of a communicator of this program, which has called `MPI_Init`: by Fortran's number of it (`MPI_Comm_c2f`, a 32-bit integer in
+    /// every MPI), else `MPI_COMM_WORLD`. They pass messages by a duplicate of their own, given back when this is dropped, and give no signs of
+    /// life between: the program may not let several threads call MPI. Collective, and so is the drop.
+    ///
+    /// # Errors
+    /// [`MpiError`].
+    pub fn of_program(fortran: Option<i32>, patience: Duration) -> Result<Self, MpiError> {
+        let asked = std::env::var_os(find::ASKED).is_some();
+        let mut last = MpiError::NotLoaded;
+        for path in find::loaded() {
+            match Calls::open_loaded(&path) {
+                // Of several libraries the one that has begun.
+                Ok(calls) if !calls.is_under_way() => {
+                    last = MpiError::NotBegun { library: path.display().to_string() };
+                }
+                Ok(mut calls) => {
+                    let ranks = calls.join(fortran)?;
+                    return Ok(Self::of(Arc::new(Line::new(calls)), ranks, patience, None, true));
+                }
+                Err(error) if asked => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Err(last)
     }
 
     /// The library in use.
@@ -87,6 +129,9 @@ impl Mpi {
 
     /// Waits until what was sent has left, and ends MPI. All ranks do so together.
     pub fn leave(&self) {
+        if self.duplicate {
+            return self.empty_outbox();
+        }
         let mut beats = self.beats();
         if let Some(beats) = beats.as_mut() {
             beats.end();
@@ -98,11 +143,16 @@ impl Mpi {
         {
             beats.clear();
         }
-        let start = Instant::now();
-        while !self.clear_outbox().unwrap_or(true) && start.elapsed() < self.patience {
+        self.empty_outbox();
+        self.line.with(Calls::end);
+    }
+
+    /// Waits until what was sent has left, which is soon where the others have taken it.
+    fn empty_outbox(&self) {
+        let (start, longest) = (Instant::now(), self.patience.min(PARTING));
+        while !self.clear_outbox().unwrap_or(true) && start.elapsed() < longest {
             thread::yield_now();
         }
-        self.line.with(Calls::end);
     }
 
     /// Drops what has been sent; whether nothing is left.
@@ -154,6 +204,15 @@ impl Mpi {
                 }
                 thread::yield_now();
             }
+        }
+    }
+}
+
+impl Drop for Mpi {
+    fn drop(&mut self) {
+        if self.duplicate && self.line.with(Calls::is_under_way) {
+            self.empty_outbox();
+            self.line.with(Calls::part);
         }
     }
 }

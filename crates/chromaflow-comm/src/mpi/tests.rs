@@ -73,6 +73,36 @@ fn a_rank_of_a_launcher() {
             }
             mpi.leave();
         }
+        "program" => {
+            // The program has its MPI; ranks of all, and of those with even and with odd numbers, in turn.
+            let own = Mpi::join(launched, PATIENCE).unwrap();
+            let all = Mpi::of_program(None, PATIENCE).unwrap();
+            assert_eq!([all.rank(), all.size()], [own.rank(), own.size()]);
+            messages(&all).unwrap();
+            // Messages of one are none of the other's.
+            let next = (own.rank() + 1) % own.size();
+            let before = (own.rank() + own.size() - 1) % own.size();
+            for (at, mpi) in [&own, &all].into_iter().enumerate() {
+                mpi.send(next, Tag::Halo(0), vec![at as u8]).unwrap();
+            }
+            for (at, mpi) in [&own, &all].into_iter().enumerate().rev() {
+                assert_eq!(mpi.receive(before, Tag::Halo(0)).unwrap(), [at as u8]);
+            }
+            // Fortran's number of MPI_COMM_WORLD is 0 in Open MPI; in MPICH and the standard it is the handle.
+            let world = match own.found().abi {
+                super::Abi::OpenMpi => 0,
+                super::Abi::Standard => 0x101,
+                super::Abi::Mpich => 0x4400_0000,
+            };
+            let numbered = Mpi::of_program(Some(world), PATIENCE).unwrap();
+            messages(&numbered).unwrap();
+            drop((all, numbered));
+            if own.rank() == 0 {
+                println!("all right: {} ranks, {} interface", own.size(), own.found().abi);
+            }
+            own.leave();
+            assert!(matches!(Mpi::of_program(None, PATIENCE), Err(MpiError::NotBegun { .. })));
+        }
         "silent" => {
             let mpi = Mpi::join(launched, Duration::from_millis(500)).unwrap();
             if mpi.rank() == 1 {
@@ -177,6 +207,17 @@ fn ranks_of_a_launcher_pass_messages() {
             let said = text(&output);
             assert!(output.status.success() && said.contains(&format!("all right: {ranks} ranks")), "{said}");
         }
+    }
+}
+
+/// Ranks of a program that has begun with MPI itself, whatever else it sends.
+#[test]
+fn ranks_of_a_program_pass_messages_of_their_own() {
+    assert!(matches!(Mpi::of_program(None, PATIENCE), Err(MpiError::NotLoaded)));
+    for mpirun in launchers() {
+        let Some(output) = start(&mpirun, 3, "program", &[]) else { continue };
+        let said = text(&output);
+        assert!(output.status.success() && said.contains("all right: 3 ranks"), "{said}");
     }
 }
 

@@ -29,6 +29,7 @@ from ._errors import (
     NoValuesError,
     OperatorError,
     PatternError,
+    RanksError,
     ResourceError,
     SingularError,
     UnsupportedError,
@@ -39,6 +40,7 @@ __all__ = [
     "ArgumentError",
     "Case",
     "CaseError",
+    "Comm",
     "Context",
     "DeviceError",
     "Error",
@@ -47,6 +49,7 @@ __all__ = [
     "NotFiniteError",
     "OperatorError",
     "PatternError",
+    "RanksError",
     "Report",
     "ResourceError",
     "Result",
@@ -82,6 +85,19 @@ class Context:
         self.device, self.stream = device, stream
 
 
+class Comm:
+    """The ranks of a program of MPI: of ``MPI_COMM_WORLD``, or of ``mpi``, a communicator of mpi4py or Fortran's number of one.
+
+    MPI has to be under way (``from mpi4py import MPI``) and all ranks make it together. ``patience``: seconds after which a rank that
+    does not answer is an error; ranks wait for ever without it.
+    """
+
+    def __init__(self, mpi: Any = None, *, patience: float | None = None) -> None:
+        number = mpi.py2f() if hasattr(mpi, "py2f") else mpi
+        self._handle = _chromaflow.Comm(number, "" if patience is None else _text({"patience": patience}))
+        self.rank, self.size = self._handle.place()
+
+
 @dataclass(frozen=True)
 class Report:
     """How a solve went. That it does not converge is no exception."""
@@ -110,6 +126,9 @@ class Solver:
     by rows. Without values (``data`` None) only the pattern is set up. Vectors and values may be NumPy arrays or, with
     ``device``, arrays of CuPy, PyTorch or JAX, by ``__cuda_array_interface__`` or ``__dlpack__``, in place.
 
+    ``comm``: ``A`` has the rows of one rank, from ``first_row`` on, of a matrix that all ranks of it have together, columns in global
+    numbers, as petsc4py has them; all calls are those of all ranks. Vectors have own rows.
+
     ``ghosts``: columns behind the rows, which are rows of other ranks; see ``distribute``.
 
     Options are those of ``chromaflow.options()["solver"]``, and ``threads`` or ``device`` where no context is given.
@@ -124,16 +143,22 @@ class Solver:
         threads: int = 1,
         device: int | None = None,
         ghosts: int = 0,
+        comm: Comm | None = None,
+        first_row: int | None = None,
         **options: Any,
     ) -> None:
-        indptr, indices, data, self.block_size = _parts(A, block_size, ghosts)
+        if (comm is None) != (first_row is None):
+            raise ArgumentError("comm and first_row go together: the first of this rank's rows in the whole matrix")
+        indptr, indices, data, self.block_size = _parts(A, block_size, None if comm else ghosts)
         self._indptr, self._indices = indptr, indices
         self.rows, self.ghosts = len(indptr) - 1, ghosts
         self.shape = (self.rows * self.block_size,) * 2
         self.context = context or Context(threads=threads, device=device)
         arrays = (_arrays.raw(indptr, "indptr"), _arrays.raw(indices, "indices"))
         size = (self.rows, self.block_size, ghosts)
-        self._handle = _chromaflow.Solver(self.context._handle, size, arrays, _text(options))
+        ranks = None if comm is None or first_row is None else (comm._handle, int(first_row))
+        self._handle = _chromaflow.Solver(self.context._handle, size, arrays, _text(options), ranks)
+        self._global = comm is not None
         if data is not None:
             self.update(data)
 
@@ -143,7 +168,7 @@ class Solver:
         ``diagonal [rows, nb, nb]`` where the pattern has no diagonal blocks.
         """
         if hasattr(data, "indptr"):
-            indptr, indices, data, _ = _parts(data, self.block_size, self.ghosts)
+            indptr, indices, data, _ = _parts(data, self.block_size, None if self._global else self.ghosts)
             if not (np.array_equal(indptr, self._indptr) and np.array_equal(indices, self._indices)):
                 raise PatternError("the matrix has another pattern than the solver: make a new solver for it")
         data = _arrays.values(data, "data")
@@ -251,8 +276,8 @@ class Solver:
         return _arrays.lent(array, what, self.context.stream)
 
 
-def _parts(A: Any, block_size: int | None, ghosts: int = 0) -> tuple[np.ndarray, np.ndarray, Any, int]:
-    """Index arrays, values and block size of whatever is a matrix."""
+def _parts(A: Any, block_size: int | None, ghosts: int | None = 0) -> tuple[np.ndarray, np.ndarray, Any, int]:
+    """Index arrays, values and block size of whatever is a matrix; without ``ghosts`` columns may be any."""
     if isinstance(A, tuple):
         if len(A) != 3:
             raise ArgumentError(f"a tuple of {len(A)}: expected (indptr, indices, data)")
@@ -272,7 +297,7 @@ def _parts(A: Any, block_size: int | None, ghosts: int = 0) -> tuple[np.ndarray,
         indptr, indices, data = A.indptr, A.indices, A.data
     else:
         raise ArgumentError(f"{type(A).__name__} is no matrix: expected scipy.sparse, or (indptr, indices, data)")
-    if hasattr(A, "shape") and A.shape[0] + ghosts * nb != A.shape[1]:
+    if ghosts is not None and hasattr(A, "shape") and A.shape[0] + ghosts * nb != A.shape[1]:
         more = f" and {ghosts} ghost columns" if ghosts else ""
         raise PatternError(f"a matrix of {A.shape[0]} x {A.shape[1]}: expected a square one{more}")
     indptr, indices = _arrays.host(indptr), _arrays.host(indices)

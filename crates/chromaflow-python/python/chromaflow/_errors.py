@@ -51,6 +51,10 @@ class OperatorError(Error, RuntimeError):
     """The caller's operator failed."""
 
 
+class RanksError(Error, RuntimeError):
+    """No MPI under way, or another rank that has failed or does not answer."""
+
+
 class InternalError(Error, RuntimeError):
     """An error of chromaflow's; please report it."""
 
@@ -66,6 +70,7 @@ _KINDS = [
     DeviceError,
     OperatorError,
     InternalError,
+    RanksError,
 ]
 
 

@@ -14,12 +14,14 @@
 //! [`Links`] is all that a Krylov method asks of the other ranks; [`Share`] is it for ranks of a
 //! [`Communicator`](chromaflow_comm::Communicator), with the exchange of one color after the other that sweeps need.
 
+mod coloring;
 pub mod exact;
 mod images;
 mod share;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use coloring::{Items, Priority};
 pub use images::{Image, Images, turning};
 pub use share::{Batch, Share, ShareError, SweepExchange};
 

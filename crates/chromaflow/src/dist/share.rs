@@ -27,6 +27,7 @@ pub struct Share {
     images: Images,
     batches: Vec<Batch>,
     whole: usize,
+    most: usize,
     exact: bool,
     overlaps: bool,
     sweeps: SweepExchange,
@@ -181,8 +182,8 @@ impl Share {
             }
         };
         let batches: Vec<Batch> = batches.iter().zip(whole).map(of).collect();
-        let mut count = [owns.iter().filter(|&&own| own).count() as f64];
-        ranks.reduce(Op::Sum, &mut count)?;
+        let mut count = [owns.iter().filter(|&&own| own).count() as f64, n as f64];
+        ranks.reduce_each(&|place| [Op::Sum, Op::Max][place], &mut count)?;
         Ok(Self {
             owned: runs(0..n, |row| owns[row]),
             ghosts: runs(0..n, |row| !owns[row]),
@@ -191,6 +192,7 @@ impl Share {
             images,
             batches,
             whole: count[0] as usize,
+            most: count[1] as usize,
             exact: false,
             overlaps: false,
             sweeps: SweepExchange::default(),
@@ -256,6 +258,11 @@ impl Share {
     /// Rows of the whole system.
     pub fn whole(&self) -> usize {
         self.whole
+    }
+
+    /// The most owned rows and ghosts that a rank has: what decides for all.
+    pub fn most(&self) -> usize {
+        self.most
     }
 
     /// Rows that this rank owns, in runs.

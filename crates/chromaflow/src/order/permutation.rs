@@ -182,6 +182,54 @@ impl Permutation {
     }
 }
 
+impl Permutation {
+    /// As [`Permutation::gather_with`] from an array that has the first rows alone: the others become zero.
+    ///
+    /// # Panics
+    /// When `new` has not `len() * width` values, or `old` more or a part of a row.
+    pub fn gather_first_with<T: Copy + Default + Send + Sync>(
+        &self,
+        team: &Team,
+        width: usize,
+        old: &[T],
+        new: &mut [T],
+    ) {
+        if old.len() == self.len() * width {
+            return self.gather_with(team, width, old, new);
+        }
+        assert!(new.len() == self.len() * width && old.len() < new.len() && old.len().is_multiple_of(width));
+        let pick = |rows: &[u32], to: &mut [T]| {
+            for (to, &row) in to.chunks_exact_mut(width).zip(rows) {
+                match old.get(row as usize * width..(row as usize + 1) * width) {
+                    Some(from) => to.copy_from_slice(from),
+                    None => to.fill(T::default()),
+                }
+            }
+        };
+        if team.size() == 1 || new.len() < vector::PARALLEL_FROM {
+            return pick(&self.old_of_new, new);
+        }
+        vector::shares(team, new, self.len(), width, |share, to| pick(&self.old_of_new[share], to));
+    }
+
+    /// As [`Permutation::scatter_with`] to an array that has the first rows alone.
+    ///
+    /// # Panics
+    /// When `new` has not `len() * width` values, or `old` more or a part of a row.
+    pub fn scatter_first_with<T: Copy + Send + Sync>(
+        &self,
+        team: &Team,
+        width: usize,
+        new: &[T],
+        old: &mut [T],
+    ) {
+        assert!(new.len() == self.len() * width && old.len() <= new.len());
+        let rows = old.len() / width.max(1);
+        assert_eq!(old.len(), rows * width);
+        pick_with(team, width, &self.new_of_old[..rows], new, old);
+    }
+}
+
 fn pick_with<T: Copy + Send + Sync>(team: &Team, width: usize, rows: &[u32], from: &[T], to: &mut [T]) {
     if team.size() == 1 || to.len() < vector::PARALLEL_FROM {
         return pick(width, rows, from, to);

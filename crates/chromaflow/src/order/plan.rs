@@ -265,6 +265,11 @@ impl Order {
         Ok(Self { permutation, batches, report: None })
     }
 
+    /// An order that somebody else has found.
+    pub(crate) fn given(permutation: Permutation, batches: RowBatches) -> Self {
+        Self { permutation, batches, report: None }
+    }
+
     /// What [`Plan`] would report; `inside` is the pattern in the new order.
     pub(crate) fn report(&self, inside: &BlockPattern) -> PlanReport {
         if let Some(report) = self.report {
@@ -278,9 +283,9 @@ impl Order {
             max_degree: graph.max_degree(),
             before: Spread::at(&graph, self.permutation.old_of_new()),
             after: Spread::of(&graph),
-            colors: usize::from(rows > 0),
-            smallest: rows,
-            largest: rows,
+            colors: self.batches.len(),
+            smallest: self.batches.iter().map(|rows| rows.len()).min().unwrap_or(0),
+            largest: self.batches.iter().map(|rows| rows.len()).max().unwrap_or(0),
             lines: 0,
             in_lines: 0,
         }

@@ -1,5 +1,6 @@
 //! A method and its preconditioner for a matrix that somebody else holds.
 
+use super::global::LateSweeps;
 use super::options::{Method, PreconditionerKind, SolverOptions, SweepCourse};
 use super::ranks::{Joined, RankSweeps};
 use super::{SolverError, apply_length};
@@ -30,6 +31,8 @@ pub struct AssembledSolver {
     gmres: Gmres,
     nb: usize,
     unknowns: usize,
+    /// Of the rank that has the most.
+    most: usize,
     share: Option<Arc<Share>>,
 }
 
@@ -99,6 +102,19 @@ impl AssembledSolver {
         Self::set_up(team, pattern, nb, batches, Some(share), options)
     }
 
+    /// The same with sweeps in levels among the others: `batches` are then levels of own rows, those of ghosts apart, and sweeps take the
+    /// ghosts' values of the sweep before.
+    pub(super) fn over_ranks_late(
+        team: &Arc<Team>,
+        pattern: &Arc<BlockPattern>,
+        nb: usize,
+        batches: &RowBatches,
+        share: &Arc<Share>,
+        options: &SolverOptions,
+    ) -> Result<Self, SolverError> {
+        Self::set_up(team, pattern, nb, batches, Some(share), options)
+    }
+
     fn set_up(
         team: &Arc<Team>,
         pattern: &Arc<BlockPattern>,
@@ -112,8 +128,8 @@ impl AssembledSolver {
         let (own, shared) = (Arc::clone(team), Arc::clone(pattern));
         let swept = |smoother: Result<Smoother, RelaxError>| -> Result<Inverse, RelaxError> {
             let smoother = match share {
-                Some(share) => smoother?.over(share)?,
-                None => smoother?,
+                Some(share) if !options.preconditioner.sweeps_in_levels() => smoother?.over(share)?,
+                _ => smoother?,
             };
             Ok(Inverse::Sweeps(Box::new(smoother)))
         };
@@ -136,14 +152,16 @@ impl AssembledSolver {
             }
         };
         let unknowns = pattern.rows() * nb;
-        let gmres = gmres(options, unknowns);
+        // Cycles are as long on all ranks.
+        let most = share.map_or(pattern.rows(), |share| share.most()) * nb;
         Ok(Self {
             team: Arc::clone(team),
             options: *options,
             inverse,
-            gmres,
+            gmres: gmres(options, most),
             nb,
             unknowns,
+            most,
             share: share.cloned(),
         })
     }
@@ -206,9 +224,14 @@ impl AssembledSolver {
             Inverse::None => z.copy_from_slice(r),
             Inverse::Sweeps(smoother) => {
                 let (options, a) = (sweeps(&self.options), a.expect("relaxations have their matrix"));
-                match joined {
-                    None => drop(smoother.solve(a, r, z, &options)?),
-                    Some(joined) => {
+                match (joined, late(self.share.as_ref(), &self.options)) {
+                    (None, None) => drop(smoother.solve(a, r, z, &options)?),
+                    (None, Some(share)) => {
+                        let sweeps = Relaxation { smoother, matrix: a, options };
+                        LateSweeps::new(sweeps, share).apply(&self.team, r, z);
+                        return Ok(());
+                    }
+                    (Some(joined), _) => {
                         let sweeps = Relaxation { smoother, matrix: a, options };
                         RankSweeps { sweeps, joined, rest: Vec::new() }.apply(&self.team, r, z);
                     }
@@ -282,7 +305,7 @@ impl AssembledSolver {
         };
         let control = Control { tolerance: o.tolerance, max_iterations: o.max_iterations };
         let mut identity = Identity;
-        let (mut relaxation, mut among);
+        let (mut relaxation, mut among, mut behind);
         let m: &mut dyn Preconditioner = match &mut self.inverse {
             Inverse::None => &mut identity,
             Inverse::Ilu(ilu) => &mut **ilu,
@@ -290,12 +313,15 @@ impl AssembledSolver {
             Inverse::Sweeps(smoother) => {
                 let matrix = a.expect("relaxations have their matrix");
                 let sweeps = Relaxation { smoother, matrix, options: sweeps(o) };
-                if o.method == Method::Richardson && self.share.is_none() {
-                    return Ok(relax(team, operator, sweeps, joined, o, b, x));
+                if o.method == Method::Richardson {
+                    return Ok(relax(team, operator, sweeps, (joined, self.share.as_deref()), o, b, x));
                 }
                 if let Some(joined) = joined {
                     among = RankSweeps { sweeps, joined, rest: Vec::new() };
                     &mut among
+                } else if let Some(share) = late(self.share.as_ref(), o) {
+                    behind = LateSweeps::new(sweeps, share);
+                    &mut behind
                 } else {
                     relaxation = sweeps;
                     &mut relaxation
@@ -352,7 +378,7 @@ impl AssembledSolver {
     /// How to solve from now on; what the solver was set up with (preconditioner, policy, diagonal form) stays.
     pub(super) fn retune(&mut self, options: &SolverOptions) {
         self.options = *options;
-        self.gmres = gmres(options, self.unknowns);
+        self.gmres = gmres(options, self.most);
     }
 
     /// Bytes of incomplete factors; those of a relaxation are as many as the diagonal blocks have, and what couples the rows of lines.
@@ -446,27 +472,42 @@ impl Preconditioner for Complete<'_> {
     }
 }
 
-/// A relaxation alone: corrections by `correction_sweeps` of it, or sweeps on x itself; among ranks corrections always, which are
-/// the same sweeps but for rounding.
+/// The share whose sweeps go by levels of own rows.
+fn late<'a>(share: Option<&'a Arc<Share>>, options: &SolverOptions) -> Option<&'a Share> {
+    share.map(|share| &**share).filter(|_| options.preconditioner.sweeps_in_levels())
+}
+
+/// A relaxation alone: corrections by `correction_sweeps` of it, or sweeps on x itself; with ghosts that take part late corrections always,
+/// which are the same sweeps but for rounding.
 fn relax(
     team: &Team,
     operator: &dyn LinearOperator,
     mut relaxation: Relaxation<'_>,
-    joined: Option<Joined<'_>>,
+    (joined, share): (Option<Joined<'_>>, Option<&Share>),
     options: &SolverOptions,
     b: &[f64],
     x: &mut [f64],
 ) -> Solve {
     let SweepCourse { once, corrects, control } = options.course_of_sweeps();
     relaxation.options.sweeps = once;
+    let nb = relaxation.matrix.nb();
+    let corrections = Richardson::default();
     let mut solve = if let Some(joined) = joined {
         let mut among = RankSweeps { sweeps: relaxation, joined, rest: Vec::new() };
-        Richardson::default().solve(team, operator, &mut among, b, x, &control)
+        corrections.solve(team, operator, &mut among, b, x, &control)
+    } else if let Some(share) = share.filter(|_| options.preconditioner.sweeps_in_levels()) {
+        corrections.solve(team, operator, &mut LateSweeps::new(relaxation, share), b, x, &control)
+    } else if let (true, Some(share)) = (corrects, share) {
+        let mut complete = Complete { inner: &mut relaxation, share, nb };
+        corrections.solve(team, operator, &mut complete, b, x, &control)
     } else if corrects {
-        Richardson::default().solve(team, operator, &mut relaxation, b, x, &control)
+        corrections.solve(team, operator, &mut relaxation, b, x, &control)
     } else {
         sweep_solution(team, operator, relaxation, b, x, &control)
     };
+    if let (false, Some(share)) = (corrects, share) {
+        share.exchange(nb, x); // ghosts that no row of the matrix reads
+    }
     solve.iterations *= once;
     solve
 }

@@ -1,7 +1,9 @@
 //! What may be wrong with a system or its options.
 
+use super::global::{ErrorKind, GlobalError};
 use crate::relax::RelaxError;
 use crate::sparse::{PatternError, ShapeError};
+use chromaflow_comm::CommError;
 
 /// Misuse or a matrix that cannot be solved with. Block rows and columns are numbered as the caller's index arrays number them.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +84,24 @@ pub enum SolverError {
         /// NaN or an infinity.
         value: f64,
     },
+    /// A right-hand side or first guess that is no number, in global numbers.
+    #[error("{what} of row {row}, entry {entry} of it, from 0, is {value}")]
+    NotFiniteRow {
+        /// b or x.
+        what: &'static str,
+        /// The row.
+        row: usize,
+        /// Which of its entries.
+        entry: usize,
+        /// NaN or an infinity.
+        value: f64,
+    },
+    /// What is wrong with a matrix that several ranks have rows of; the same on every rank.
+    #[error(transparent)]
+    Global(#[from] GlobalError),
+    /// Messages between ranks.
+    #[error(transparent)]
+    Comm(#[from] CommError),
     /// Options that contradict one another.
     #[error("{0}")]
     Options(String),
@@ -123,4 +143,49 @@ pub enum SolverError {
     /// No values yet.
     #[error("the matrix has no values yet: call numeric() first")]
     NoValues,
+}
+
+impl SolverError {
+    /// What sort of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Pattern(_)
+            | Self::Shape(ShapeError::MissingDiagonal { .. })
+            | Self::Base { .. }
+            | Self::Overflow { .. } => ErrorKind::Pattern,
+            Self::NotFinite { .. }
+            | Self::NotFiniteVector { .. }
+            | Self::NotFiniteRow { .. }
+            | Self::Elsewhere { .. } => ErrorKind::NotFinite,
+            Self::SingularDiagonal { .. } => ErrorKind::Singular,
+            Self::NotKept | Self::NoValues => ErrorKind::NoValues,
+            Self::Ranks(_) => ErrorKind::Callback,
+            Self::Comm(_) => ErrorKind::Ranks,
+            Self::Global(GlobalError::OnRank { kind, .. }) => *kind,
+            Self::Global(GlobalError::Ranges { .. } | GlobalError::TooLarge { .. }) => ErrorKind::Pattern,
+            #[cfg(feature = "cuda")]
+            Self::NotOnGpu { .. } | Self::Gpu(crate::gpu::GpuError::Unsupported(_)) => ErrorKind::Unsupported,
+            #[cfg(feature = "cuda")]
+            Self::Gpu(crate::gpu::GpuError::Ranks(_)) => ErrorKind::Ranks,
+            #[cfg(feature = "cuda")]
+            Self::Gpu(_) => ErrorKind::Device,
+            _ => ErrorKind::Argument,
+        }
+    }
+
+    /// The block row that it is about, and the block column, as the caller's arrays count them.
+    pub fn place(&self) -> Option<(u64, Option<u64>)> {
+        Some(match self {
+            Self::Pattern(PatternError::Column { row, col, .. } | PatternError::Order { row, col }) => {
+                (*row as u64, Some(*col))
+            }
+            Self::Pattern(PatternError::Decreasing { row })
+            | Self::Shape(ShapeError::MissingDiagonal { row })
+            | Self::NotFiniteRow { row, .. }
+            | Self::SingularDiagonal { row, .. } => (*row as u64, None),
+            Self::NotFinite { row, col, .. } => (*row as u64, Some(*col as u64)),
+            Self::Global(GlobalError::OnRank { row, col, .. }) => ((*row)?, *col),
+            _ => return None,
+        })
+    }
 }

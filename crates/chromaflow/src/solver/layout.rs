@@ -139,7 +139,11 @@ fn as_it_stands<I: Index>(first: usize, row_ptr: &[I], col_idx: &[I]) -> Option<
 }
 
 /// Indices from 0.
-fn shifted<I: Index>(what: &'static str, values: &[I], first: usize) -> Result<Vec<u64>, SolverError> {
+pub(super) fn shifted<I: Index>(
+    what: &'static str,
+    values: &[I],
+    first: usize,
+) -> Result<Vec<u64>, SolverError> {
     let shift = |(at, v): (usize, &I)| {
         let found = v.wide();
         let overflows = what == "row_ptr" && found < 0 && at > 0;
@@ -164,6 +168,14 @@ pub(super) struct Layout {
 }
 
 impl Layout {
+    /// The place of the diagonal block of a row of another rank: that of the identity stands for it.
+    pub(super) const GHOST: u32 = u32::MAX;
+
+    /// From the caller's block of each block inside.
+    pub(super) fn listed(diagonal: Vec<u32>, off: Vec<u32>) -> Self {
+        Self { diagonal, off: Some(off) }
+    }
+
     /// The off-diagonal pattern inside, rows and columns renumbered, and where its blocks come from. Every row has its diagonal
     /// block. The pattern of `rows` is gone then.
     pub(super) fn new(rows: &mut Rows, permutation: &Permutation) -> (BlockPattern, Self) {
@@ -292,6 +304,9 @@ impl<'a, V: Value> Intake<'a, V> {
     /// Where the blocks of a row lie, in pieces of so many bytes.
     pub(super) fn places(&self, row: usize, tell: &mut dyn FnMut(*const u8, usize)) {
         let bytes = self.block_len() * size_of::<V>();
+        if self.layout.diagonal[row] == Layout::GHOST {
+            return;
+        }
         let mut block = |k: u32| tell(self.given.block(k as usize).as_ptr().cast(), bytes);
         block(self.layout.diagonal[row]);
         let range = self.inside.range(row);
@@ -330,6 +345,10 @@ impl<'a, V: Value> Intake<'a, V> {
     /// Writes the diagonal block of a row and the others in f64, each by columns.
     #[inline(always)]
     pub(super) fn row(&self, row: usize, diag: &mut [f64], off: &mut [f64]) {
+        if self.layout.diagonal[row] == Layout::GHOST {
+            diag.fill(0.0);
+            return diag.iter_mut().step_by(self.nb + 1).for_each(|one| *one = 1.0);
+        }
         if let [diag] = diag {
             if !self.row_of_scalars(row, diag, off) {
                 self.note(row, std::slice::from_ref(diag), off);

@@ -27,7 +27,7 @@ impl LinearSolver {
     /// As [`LinearSolver::solve`], before anything is solved where it is about lengths and numbers that are none; what has been solved
     /// before another error stays.
     pub fn solve_many(&mut self, count: usize, b: &[f64], x: &mut [f64]) -> Result<Vec<Solve>, SolverError> {
-        let n = self.b.len();
+        let n = self.entries();
         for (what, found) in [("b", b.len()), ("x", x.len())] {
             check_len(what, found, n.saturating_mul(count), || {
                 format!("{count} vectors one after the other")
@@ -35,7 +35,7 @@ impl LinearSolver {
         }
         let mut solves = Vec::with_capacity(count);
         let small = self.bytes() < WORTHWHILE;
-        let others = self.link.is_some() || self.ghosts.count() > 0;
+        let others = self.link.is_some() || self.ghosts.count() > 0 || self.whole.is_some();
         if count < 2 || n == 0 || small || others || (self.watch.is_some() && !self.in_turn) {
             for (b, x) in parts(n, count, b, x) {
                 solves.push(self.solve(b, x)?);
@@ -76,7 +76,7 @@ impl LinearSolver {
         let (own_b, mut own_x) = (inside(b), inside(x));
         let right: Vec<&[f64]> = own_b.chunks(n).collect();
         let mut left: Vec<&mut [f64]> = own_x.chunks_mut(n).collect();
-        let operator = Watched::new(exact, self.watch.as_mut());
+        let operator = Watched::new(exact, self.watch.as_mut(), None);
         let solves = self.solver.solve_many(&operator, swept, &right, &mut left);
         let Some(solves) = solves else { return Ok(None) };
         for (from, to) in own_x.chunks(n).zip(x.chunks_mut(n)) {

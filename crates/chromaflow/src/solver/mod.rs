@@ -10,6 +10,7 @@ mod cuda;
 mod error;
 #[cfg(test)]
 mod factor_tests;
+mod global;
 mod keys;
 mod layout;
 mod many;
@@ -31,6 +32,7 @@ pub(crate) use cuda::transfer_source;
 #[cfg(feature = "cuda")]
 pub use cuda::{ArrayIn, ArrayOut, LinearSolverCuda};
 pub use error::SolverError;
+pub use global::{ErrorKind, GlobalError, OwnedRows, agree};
 pub use keys::{KeyError, OptionKey, OptionKind};
 pub use numeric::NumericReport;
 pub use options::{Method, MethodWord, PreconditionerKind, RowOrder, SolverOptions};
@@ -41,6 +43,7 @@ use crate::order::{Order, PlanReport, Schedule};
 use crate::sparse::{ShapeError, check_len, check_nb};
 use crate::{BlockPattern, Jacobian, Permutation, Policy, RowBatches, vector};
 use chromaflow_device::Team;
+use global::Whole;
 use layout::{Layout, Rows};
 use operator::{CallersOperator, Watch, Watched};
 use ranks::{Ghosts, Joined, Link, RankRows};
@@ -107,7 +110,11 @@ pub struct LinearSolver {
     /// Blocks in columns of other ranks, and the way to them.
     ghosts: Ghosts,
     link: Option<Mutex<Link>>,
+    /// What all ranks have together, where columns are global.
+    whole: Option<Whole>,
     watch: Option<Watch>,
+    /// Some rank of several is watched: all ask whether to go on.
+    watched: bool,
     /// Whether it may be told of several solves in turn.
     in_turn: bool,
     has_values: bool,
@@ -192,14 +199,19 @@ impl LinearSolver {
 
     /// Makes this the rows of one rank of a matrix on several. From then on all ranks solve and multiply together, and apply
     /// together where the preconditioner is more than one sweep: calls that one rank makes and another does not wait for ever.
-    /// Values and options come rank by rank; options must be the same on all.
+    /// Values and options come rank by rank; options must be the same on all. A solver [over ranks](LinearSolver::symbolic_over_ranks) has its
+    /// way to others and keeps it.
     pub fn distribute(&mut self, ranks: Box<dyn Ranks>) {
+        if self.whole.is_some() {
+            return;
+        }
         let entries = self.b.len() + self.ghosts.count() * self.nb;
         self.link = Some(Link::new(ranks, entries));
     }
 
     /// Whom to tell after each iteration of a solve: `watch(iteration, relative residual)`. False ends the solve there, with the
-    /// solution so far and [`Outcome::IterationLimit`](crate::Outcome::IterationLimit); among ranks all must answer alike.
+    /// solution so far and [`Outcome::IterationLimit`](crate::Outcome::IterationLimit). With [ghosts](LinearSolver::symbolic_with_ghosts) all
+    /// ranks must answer alike; [over ranks](LinearSolver::symbolic_over_ranks) one that is watched and says false ends it for all.
     pub fn watch(&mut self, watch: Option<Box<dyn FnMut(usize, f64) -> bool + Send>>) {
         self.watch = watch;
     }
@@ -220,18 +232,34 @@ impl LinearSolver {
         options.check().map_err(SolverError::Options)?;
         let order = Order::new(&rows.pattern, options.effective_plan(), &team)?;
         let (pattern, layout) = Layout::new(&mut rows, &order.permutation);
-        let pattern = Arc::new(pattern);
+        let ghosts = Ghosts::new(&rows, &order.permutation, nb);
+        let (first, apart) = (rows.first, rows.apart);
+        let inside = (order, layout, Arc::new(pattern));
+        let solver = Self::with_order(team, inside, nb, options, None)?;
+        Ok(Self { first, apart, ghosts, ..solver })
+    }
+
+    fn with_order(
+        team: Arc<Team>,
+        (order, layout, pattern): (Order, Layout, Arc<BlockPattern>),
+        nb: usize,
+        options: SolverOptions,
+        whole: Option<Whole>,
+    ) -> Result<Self, SolverError> {
         let zeroed = |policy| Jacobian::zeroed(Arc::clone(&pattern), nb, policy);
-        let dispensable = options.preconditioner.fill().is_some();
+        // Factors of a rank's own rows are made of the matrix.
+        let dispensable = options.preconditioner.fill().is_some() && whole.is_none();
         let exact = (options.keep_matrix || !dispensable).then(|| zeroed(Policy::D)).transpose()?;
         let in_less = options.preconditioner.is_relaxation() && options.policy != Policy::D;
         let reduced = in_less.then(|| zeroed(options.policy)).transpose()?;
-        let solver = AssembledSolver::new(&team, &pattern, nb, &order.batches, &options)?;
+        let solver = match &whole {
+            None => AssembledSolver::new(&team, &pattern, nb, &order.batches, &options)?,
+            Some(whole) => {
+                AssembledSolver::over_ranks_late(&team, &pattern, nb, &order.batches, &whole.share, &options)?
+            }
+        };
         let schedule = Schedule::for_team(&pattern, nb, &order.batches, &team);
         let n = pattern.rows() * nb;
-        let (b, x) = (vec![0.0; n], vec![0.0; n]);
-        let (first, apart, has_values) = (rows.first, rows.apart, false);
-        let (ghosts, link, watch) = (Ghosts::new(&rows, &order.permutation, nb), None, None);
         Ok(Self {
             team,
             options,
@@ -244,15 +272,17 @@ impl LinearSolver {
             exact,
             reduced,
             solver,
-            first,
-            apart,
-            ghosts,
-            link,
-            watch,
+            first: 0,
+            apart: false,
+            ghosts: Ghosts::none(nb),
+            link: None,
+            whole,
+            watch: None,
+            watched: false,
             in_turn: false,
-            has_values,
-            b,
-            x,
+            has_values: false,
+            b: vec![0.0; n],
+            x: vec![0.0; n],
         })
     }
 
@@ -269,10 +299,11 @@ impl LinearSolver {
         let joined = joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)?;
         let whole = joined.map(|joined| RankRows { own: exact, joined });
         let operator: &dyn LinearOperator = whole.as_ref().map_or(exact, |whole| whole);
-        let operator = Watched::new(operator, self.watch.as_mut());
+        let among = self.whole.as_ref().filter(|_| self.watched).map(|whole| &*whole.share);
+        let operator = Watched::new(operator, self.watch.as_mut(), among);
         let solve = self.solver.solve_among(&operator, swept, joined, &self.b, &mut self.x)?;
         joined.map_or(Ok(()), |joined| joined.ended())?;
-        self.scatter(x);
+        self.give(x)?;
         Ok(solve)
     }
 
@@ -290,31 +321,42 @@ impl LinearSolver {
         self.begin(b, x)?;
         let swept = self.reduced.as_ref().or(self.exact.as_ref());
         let joined = joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)?;
-        let operator = CallersOperator::new(operator, &self.order.permutation, self.nb, joined);
-        let operator = Watched::new(&operator, self.watch.as_mut());
+        let operator = CallersOperator::new(operator, &self.order.permutation, self.rows(), self.nb, joined);
+        let among = self.whole.as_ref().filter(|_| self.watched).map(|whole| &*whole.share);
+        let operator = Watched::new(&operator, self.watch.as_mut(), among);
         let solve = self.solver.solve_among(&operator, swept, joined, &self.b, &mut self.x)?;
         joined.map_or(Ok(()), |joined| joined.ended())?;
-        self.scatter(x);
+        self.give(x)?;
         Ok(solve)
     }
 
     /// Looks at right-hand side and first guess and brings them in.
     fn begin(&mut self, b: &[f64], x: &[f64]) -> Result<(), SolverError> {
-        apply_length("b", b.len(), self.b.len())?;
-        apply_length("x", x.len(), self.b.len())?;
-        let look = |(what, v): (&'static str, &[f64])| match vector::first_not_finite(&self.team, v) {
-            Some(at) => Err(SolverError::NotFiniteVector { what, at, value: v[at] }),
-            None if self.has_values => Ok(()),
-            None => Err(SolverError::NoValues),
+        let lengths = || -> Result<(), SolverError> {
+            apply_length("b", b.len(), self.entries())?;
+            Ok(apply_length("x", x.len(), self.entries())?)
         };
-        let here = look(("b", b)).and_then(|()| look(("x", x)));
-        match joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)? {
-            Some(joined) => joined.agree(here)?,
-            None => here?,
+        let look = |(what, v): (&'static str, &[f64])| match (
+            vector::first_not_finite(&self.team, v),
+            &self.whole,
+        ) {
+            (Some(at), Some(whole)) => Err(whole.not_finite(what, at, self.nb, v[at])),
+            (Some(at), None) => Err(SolverError::NotFiniteVector { what, at, value: v[at] }),
+            (None, _) => self.ready(),
+        };
+        let here = || look(("b", b)).and_then(|()| look(("x", x)));
+        if let Some(whole) = &self.whole {
+            let good = lengths().and_then(|()| here());
+            self.watched = whole.agree(good, &self.options, self.watch.is_some())?;
+        } else {
+            lengths()?;
+            match joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)? {
+                Some(joined) => joined.agree(here())?,
+                None => here()?,
+            }
         }
-        let (nb, permutation) = (self.nb, &self.order.permutation);
-        permutation.gather_with(&self.team, nb, b, &mut self.b);
-        permutation.gather_with(&self.team, nb, x, &mut self.x);
+        self.bring(true, b);
+        self.bring_solution(false, x);
         Ok(())
     }
 
@@ -324,23 +366,22 @@ impl LinearSolver {
     /// # Errors
     /// [`SolverError`] for wrong lengths and before any values.
     pub fn apply(&mut self, r: &[f64], z: &mut [f64]) -> Result<(), SolverError> {
-        apply_length("r", r.len(), self.b.len())?;
-        apply_length("z", z.len(), self.b.len())?;
+        apply_length("r", r.len(), self.entries())?;
+        apply_length("z", z.len(), self.entries())?;
         self.ready()?;
         let swept = self.reduced.as_ref().or(self.exact.as_ref());
         // One sweep from zero, and factors, see no other rank.
         let alone = !self.options.preconditioner.is_relaxation() || self.options.sweeps <= 1;
         let joined =
             if alone { None } else { joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)? };
-        if self.order.permutation.is_identity() {
+        if self.order.permutation.is_identity() && self.whole.is_none() {
             self.solver.apply_among(swept, joined, r, z)?;
             return joined.map_or(Ok(()), |joined| joined.ended());
         }
-        self.order.permutation.gather_with(&self.team, self.nb, r, &mut self.b);
+        self.order.permutation.gather_first_with(&self.team, self.nb, r, &mut self.b);
         self.solver.apply_among(swept, joined, &self.b, &mut self.x)?;
         joined.map_or(Ok(()), |joined| joined.ended())?;
-        self.scatter(z);
-        Ok(())
+        self.give(z)
     }
 
     /// y = A x, with the matrix in f64.
@@ -348,24 +389,27 @@ impl LinearSolver {
     /// # Errors
     /// [`SolverError`] for wrong lengths, before any values and where the matrix is not kept.
     pub fn multiply(&mut self, x: &[f64], y: &mut [f64]) -> Result<(), SolverError> {
-        apply_length("x", x.len(), self.b.len())?;
-        apply_length("y", y.len(), self.b.len())?;
+        apply_length("x", x.len(), self.entries())?;
+        apply_length("y", y.len(), self.entries())?;
         self.ready()?;
+        kept(&self.options, self.exact.as_ref())?;
+        let direct = self.order.permutation.is_identity() && self.whole.is_none();
+        if !direct {
+            self.bring_solution(true, x);
+        }
         let exact = kept(&self.options, self.exact.as_ref())?;
         let joined = joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)?;
         let multiply = |x: &[f64], y: &mut [f64]| match joined {
             None => exact.multiply(&self.team, x, y),
             Some(joined) => RankRows { own: exact, joined }.apply(&self.team, x, y),
         };
-        if self.order.permutation.is_identity() {
+        if direct {
             multiply(x, y);
             return joined.map_or(Ok(()), |joined| joined.ended());
         }
-        self.order.permutation.gather_with(&self.team, self.nb, x, &mut self.b);
         multiply(&self.b, &mut self.x);
         joined.map_or(Ok(()), |joined| joined.ended())?;
-        self.scatter(y);
-        Ok(())
+        self.give(y)
     }
 
     /// There are values.
@@ -373,9 +417,16 @@ impl LinearSolver {
         if self.has_values { Ok(()) } else { Err(SolverError::NoValues) }
     }
 
+    /// Entries of a vector of the caller's.
+    fn entries(&self) -> usize {
+        self.rows() * self.nb
+    }
+
     /// Hands a solution out in the caller's order.
-    fn scatter(&self, x: &mut [f64]) {
-        self.order.permutation.scatter_with(&self.team, self.nb, &self.x, x);
+    fn give(&self, x: &mut [f64]) -> Result<(), SolverError> {
+        self.whole.as_ref().map_or(Ok(()), Whole::ended)?;
+        self.order.permutation.scatter_first_with(&self.team, self.nb, &self.x, x);
+        Ok(())
     }
 
     /// How to solve from now on: tolerance, iterations, sweeps, damping, direction, restart. What the solver was set up
@@ -387,6 +438,9 @@ impl LinearSolver {
         options.check().map_err(SolverError::Options)?;
         options.check_setup(&self.options).map_err(SolverError::Options)?;
         self.solver.retune(&options);
+        if let Some(whole) = &mut self.whole {
+            whole.set_options(&options);
+        }
         self.options = options;
         Ok(())
     }
@@ -396,17 +450,17 @@ impl LinearSolver {
         &self.options
     }
 
-    /// Bandwidth, profile, colors.
+    /// Bandwidth, profile, colors; over ranks of this rank's rows and the ghosts among them.
     pub fn order(&self) -> &PlanReport {
         self.report.get_or_init(|| self.order.report(&self.pattern))
     }
 
-    /// From the caller's order of rows to the one inside.
+    /// From the caller's order of rows, over ranks with ghosts behind them, to the one inside.
     pub fn permutation(&self) -> &Permutation {
         &self.order.permutation
     }
 
-    /// The batches of the sweeps, colors where rows are colored, in the order inside.
+    /// The batches of the sweeps, colors where rows are colored, in the order inside; over ranks those of this rank's rows and ghosts.
     pub fn batches(&self) -> &RowBatches {
         &self.order.batches
     }
@@ -429,6 +483,7 @@ impl LinearSolver {
             + self.layout.bytes()
             + self.ghosts.bytes()
             + self.link.as_ref().map_or(0, |l| l.lock().map_or(0, |l| l.bytes()))
+            + self.whole.as_ref().map_or(0, Whole::bytes)
             + 8 * (self.b.len() + self.x.len())
     }
 }

@@ -2,6 +2,7 @@
 //! New values of the matrix.
 
 use super::arrays::{BlockLayout, Given, Value, Values};
+use super::global::agree;
 use super::layout::Intake;
 use super::{LinearSolver, SolverError};
 use crate::factor::block_ilu::{RowAt, RowSource};
@@ -66,15 +67,38 @@ impl LinearSolver {
         diagonal: Values<'_>,
         layout: BlockLayout,
     ) -> Result<NumericReport, SolverError> {
-        let (nb, rows) = (self.nb, self.pattern.rows());
+        let (nb, rows) = (self.nb, self.rows());
         let all = self.pattern.nnzb() + rows + self.ghosts.blocks();
         let apart = if self.apart { rows } else { 0 };
-        for (what, found, count) in
-            [("values", values.len(), all - apart), ("diagonal", diagonal.len(), apart)]
-        {
-            check_len(what, found, count * nb * nb, || format!("{count} blocks of {nb} x {nb}"))?;
-        }
+        let lengths = [("values", values.len(), all - apart), ("diagonal", diagonal.len(), apart)];
+        let fit = lengths.into_iter().try_for_each(|(what, found, count)| {
+            check_len(what, found, count * nb * nb, || format!("{count} blocks of {nb} x {nb}"))
+        });
+        self.agree(fit.map_err(SolverError::from))?;
         self.has_values = false;
+        let found = self.take_fitting(values, diagonal, layout);
+        let report = match &self.whole {
+            Some(whole) => agree(&**whole.share.ranks(), found)?,
+            None => found?,
+        };
+        self.has_values = true;
+        Ok(report)
+    }
+
+    /// Sees that all is well here and, where others have rows of the matrix, on all ranks.
+    fn agree(&self, here: Result<(), SolverError>) -> Result<(), SolverError> {
+        match &self.whole {
+            Some(whole) => whole.agree(here, &self.options, false).map(drop),
+            None => here,
+        }
+    }
+
+    fn take_fitting(
+        &mut self,
+        values: Values<'_>,
+        diagonal: Values<'_>,
+        layout: BlockLayout,
+    ) -> Result<NumericReport, SolverError> {
         let (found, underflowed) = match (values, diagonal) {
             (Values::F64(blocks), Values::F64(diagonal)) => self.set(Given { blocks, diagonal }, layout)?,
             (Values::F32(blocks), Values::F32(diagonal)) => self.set(Given { blocks, diagonal }, layout)?,
@@ -84,7 +108,6 @@ impl LinearSolver {
         if let Some(row) = found.singular_rows.iter().map(old).min() {
             return Err(SolverError::SingularDiagonal { count: found.singular, row });
         }
-        self.has_values = true;
         let pivoted_rows = found.pivoted_rows.iter().map(old).collect();
         Ok(NumericReport { pivoted: found.pivoted, pivoted_rows, underflowed })
     }
@@ -118,9 +141,9 @@ impl LinearSolver {
         }
         let bad = intake.bad();
         let beyond = self.ghosts.bring_in(given, layout);
-        if let Some(k) = bad.into_iter().chain(beyond).min() {
-            return Err(self.not_finite(given, k, layout));
-        }
+        let bad = bad.into_iter().chain(beyond).min();
+        // Ranks convert together, or not at all.
+        self.agree(bad.map_or(Ok(()), |k| Err(self.not_finite(given, k, layout))))?;
         if let Some(found) = factored {
             return Ok((found, 0));
         }
@@ -130,7 +153,9 @@ impl LinearSolver {
         };
         let mut underflowed = 0;
         if self.options.policy == Policy::Dsh {
-            let converted = reduced.convert_to_f16(&self.team, self.options.half_scale);
+            let of_all =
+                |largest: f32| self.whole.as_ref().map_or(largest, |whole| whole.share.largest(largest));
+            let converted = reduced.convert_to_f16_together(&self.team, self.options.half_scale, &of_all);
             underflowed = converted.expect("blocks were just assembled in f32").underflowed;
         }
         Ok((self.solver.factor_in_place(reduced)?, underflowed))
@@ -148,7 +173,8 @@ impl LinearSolver {
         };
         let (slow, fast) = (entry / nb, entry % nb);
         let (r, c) = if layout == BlockLayout::ColumnMajor { (fast, slow) } else { (slow, fast) };
-        let (row, col) = (row + self.first, col + self.first);
+        let number = |at: usize| self.whole.as_ref().map_or(at + self.first, |whole| whole.number(at));
+        let (row, col) = (number(row), number(col));
         SolverError::NotFinite { row, col, r, c, value: block[entry].double() }
     }
 }

@@ -2,12 +2,12 @@
 
 use super::ranks::Joined;
 use crate::Permutation;
-use crate::dist::Links;
+use crate::dist::{Links, Share};
 use crate::krylov::LinearOperator;
 use chromaflow_device::Team;
 use std::cell::RefCell;
 
-/// Permutes vectors on their way to the caller and back.
+/// Permutes vectors on their way to the caller, who has the first rows alone where others are ghosts, and back.
 pub(super) struct CallersOperator<'a> {
     permutation: &'a Permutation,
     nb: usize,
@@ -26,10 +26,11 @@ impl<'a> CallersOperator<'a> {
     pub(super) fn new(
         operator: &'a mut dyn FnMut(&[f64], &mut [f64]),
         permutation: &'a Permutation,
+        rows: usize,
         nb: usize,
         joined: Option<Joined<'a>>,
     ) -> Self {
-        let n = permutation.len() * nb;
+        let n = rows * nb;
         Self {
             permutation,
             nb,
@@ -46,9 +47,9 @@ impl LinearOperator for CallersOperator<'_> {
 
     fn apply(&self, team: &Team, x: &[f64], y: &mut [f64]) {
         let Call { operator, x: given, y: found } = &mut *self.call.borrow_mut();
-        self.permutation.scatter_with(team, self.nb, x, given);
+        self.permutation.scatter_first_with(team, self.nb, x, given);
         operator(given, found);
-        self.permutation.gather_with(team, self.nb, found, y);
+        self.permutation.gather_first_with(team, self.nb, found, y);
     }
 
     fn links(&self) -> Option<&dyn Links> {
@@ -63,11 +64,17 @@ pub(super) type Watch = Box<dyn FnMut(usize, f64) -> bool + Send>;
 pub(super) struct Watched<'a> {
     operator: &'a dyn LinearOperator,
     watch: RefCell<Option<&'a mut Watch>>,
+    /// Ranks that end together.
+    among: Option<&'a Share>,
 }
 
 impl<'a> Watched<'a> {
-    pub(super) fn new(operator: &'a dyn LinearOperator, watch: Option<&'a mut Watch>) -> Self {
-        Self { operator, watch: RefCell::new(watch) }
+    pub(super) fn new(
+        operator: &'a dyn LinearOperator,
+        watch: Option<&'a mut Watch>,
+        among: Option<&'a Share>,
+    ) -> Self {
+        Self { operator, watch: RefCell::new(watch), among }
     }
 }
 
@@ -97,6 +104,10 @@ impl LinearOperator for Watched<'_> {
     }
 
     fn go_on(&self, iteration: usize, residual: f64) -> bool {
-        self.watch.borrow_mut().as_mut().is_none_or(|watch| watch(iteration, residual))
+        let here = self.watch.borrow_mut().as_mut().is_none_or(|watch| watch(iteration, residual));
+        let Some(among) = self.among else { return here };
+        let mut ends = [f64::from(u8::from(!here))];
+        among.sum(&mut ends);
+        ends == [0.0]
     }
 }

@@ -60,6 +60,12 @@ pub(super) struct Ghosts {
 }
 
 impl Ghosts {
+    /// No blocks.
+    pub(super) fn none(nb: usize) -> Self {
+        let none = Vec::new;
+        Self { nb, count: 0, rows: none(), ptr: vec![0], cols: none(), source: none(), values: Vec::new() }
+    }
+
     pub(super) fn new(given: &Rows, permutation: &Permutation, nb: usize) -> Self {
         let mut blocks: Vec<(u32, u32, u32)> = (given.beyond.iter())
             .map(|&(row, ghost, k)| (permutation.new_of_old()[row as usize], ghost, k))

@@ -72,8 +72,22 @@ impl Jacobian {
     /// # Errors
     /// [`NotSingle`] when the blocks are not in f32.
     pub fn convert_to_f16(&mut self, team: &Team, scale: HalfScale) -> Result<HalfReport, NotSingle> {
+        self.convert_to_f16_together(team, scale, &|largest| largest)
+    }
+
+    /// The same where other matrices have the scale, too: `agree` makes of the largest magnitude here, and is called by one thread, that of
+    /// all. Rows with scales of their own have them for themselves.
+    ///
+    /// # Errors
+    /// [`NotSingle`] when the blocks are not in f32.
+    pub(crate) fn convert_to_f16_together(
+        &mut self,
+        team: &Team,
+        scale: HalfScale,
+        agree: &(dyn Fn(f32) -> f32 + Sync),
+    ) -> Result<HalfReport, NotSingle> {
         let mut report = HalfReport::default();
-        self.convert_in_place(team, scale, &|largest| largest, Some(&mut report))?;
+        self.convert_in_place(team, scale, agree, Some(&mut report))?;
         Ok(report)
     }
 

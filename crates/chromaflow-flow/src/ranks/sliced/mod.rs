@@ -13,7 +13,6 @@
 //! | `part.rs` | the part made of what came |
 //! | `sides.rs` | periodic sides |
 
-mod color;
 mod curve;
 mod elements;
 mod part;

@@ -1,6 +1,5 @@
 //! The part of a rank, made of the elements and faces that came to it.
 
-use super::color::{Items, Priority};
 use super::curve::{Node, before};
 use super::elements::{Directory, Face, Pack, corners};
 use super::sides::{InFile, Twin};
@@ -12,6 +11,7 @@ use crate::numbering::Numbering;
 use crate::ranks::bits::Bits;
 use crate::ranks::post::{Ghosts, Table, distinct, gather_all};
 use crate::ranks::{Part, Quality};
+use chromaflow::dist::{Items, Priority};
 use chromaflow::order::{Adjacency, ColoringMethod, Plan, PlanReport, Spread, priority_of};
 use chromaflow_comm::{CommError, Communicator, Op};
 use chromaflow_device::Team;

@@ -1,5 +1,8 @@
 //! The solver of a given system on a GPU.
 
+mod over_ranks;
+#[cfg(test)]
+mod over_ranks_tests;
 mod recorded;
 #[cfg(test)]
 mod tests;
@@ -8,15 +11,16 @@ mod transfer;
 pub(crate) use transfer::transfer_source;
 pub use transfer::{ArrayIn, ArrayOut};
 
+use super::global::agree;
 use super::layout::{Layout, Rows};
 use super::{
     BlockLayout, Index, IndexBase, Method, NumericReport, PreconditionerKind, SolverError, SolverOptions,
     apply_length,
 };
 use crate::factor::block_ilu::BlockIluOptions;
-use crate::factor::block_ilu::cuda::DeviceBlockIlu;
+use crate::factor::block_ilu::cuda::{DeviceBlockIlu, DeviceIluOverRanks};
 use crate::gpu::{DeviceJacobian, DeviceOff, GpuError, Storage};
-use crate::krylov::{Control, KrylovCuda, PreconditionerCuda, Solve};
+use crate::krylov::{Control, KrylovCuda, LinearOperatorCuda, OfRankCuda, PreconditionerCuda, Solve};
 use crate::order::{Plan, PlanReport};
 use crate::relax::{DiagonalForm, FactorReport, MulticolorCuda, SolveOptions};
 use crate::sparse::cuda::BlockMatrixCuda;
@@ -24,6 +28,7 @@ use crate::sparse::{HalfScale, check_len, check_nb};
 use crate::{BlockPattern, Permutation, Policy, RowBatches};
 use chromaflow_device::Team;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
+use over_ranks::WholeCuda;
 use recorded::{Call, Recorded, What};
 use std::sync::Arc;
 use transfer::{Look, Transfer};
@@ -57,6 +62,8 @@ pub struct LinearSolverCuda {
     x: DeviceBuffer<f64>,
     has_values: bool,
     recorded: Recorded,
+    /// What all ranks have together, where columns are global.
+    ranks: Option<WholeCuda>,
 }
 
 /// The preconditioner, set up.
@@ -64,6 +71,7 @@ enum Inverse {
     None,
     Sweeps(Box<MulticolorCuda>),
     Ilu(Box<DeviceBlockIlu>),
+    IluOverRanks(Box<DeviceIluOverRanks>),
 }
 
 /// Sweeps from zero, as many as an application of the preconditioner has.
@@ -73,6 +81,11 @@ fn sweeps(options: &SolverOptions) -> SolveOptions {
         damping: options.damping,
         ..SolveOptions::sweeps(options.sweeps)
     }
+}
+
+/// A diagonal block without inverse.
+fn singular(row: usize) -> FactorReport {
+    FactorReport { singular: 1, singular_rows: vec![row as u32], ..FactorReport::default() }
 }
 
 /// What the options ask for and a GPU has not.
@@ -139,44 +152,79 @@ impl LinearSolverCuda {
         }
         let plan = Plan::with_team(&rows.pattern, &options.effective_plan(), team)?;
         let (off, layout) = Layout::new(&mut rows, &plan.permutation);
-        let off = Arc::new(off);
+        let solver = Self::with_plan(stream, (plan, layout, Arc::new(off)), nb, options, None)?;
+        Ok(Self { first: rows.first, ..solver })
+    }
+
+    fn with_plan(
+        stream: &Stream,
+        (plan, layout, off): (Plan, Layout, Arc<BlockPattern>),
+        nb: usize,
+        options: SolverOptions,
+        ranks: Option<WholeCuda>,
+    ) -> Result<Self, SolverError> {
         let batches: Vec<_> = plan.batches.iter().collect();
-        let storage = Storage::from(options.policy);
-        let inverse = match options.preconditioner {
-            PreconditionerKind::None => Inverse::None,
-            PreconditionerKind::Lines => unreachable!("refused by the check of the options"),
-            PreconditionerKind::Jacobi => {
-                Inverse::Sweeps(Box::new(MulticolorCuda::jacobi(stream, &off, nb, storage)?))
-            }
-            PreconditionerKind::Multicolor | PreconditionerKind::GaussSeidel | PreconditionerKind::Ssor => {
-                Inverse::Sweeps(Box::new(MulticolorCuda::new(stream, &off, nb, &plan.batches, storage)?))
-            }
-            PreconditionerKind::Ilu(fill) => {
-                let storage = Storage::from(options.policy);
-                let setup = BlockIluOptions { fill, storage, ..BlockIluOptions::default() };
-                Inverse::Ilu(Box::new(DeviceBlockIlu::new(stream, &off, nb, setup)?))
-            }
-        };
         let in_less = options.preconditioner.is_relaxation() && options.policy != Policy::D;
         let jacobian = |storage| DeviceJacobian::uninitialized(stream, &off, nb, storage);
         let n = off.rows() * nb;
         let vector = || DeviceBuffer::zeroed(stream, n).map_err(GpuError::from);
-        let old = plan.permutation.old_of_new();
+        let own = ranks.as_ref().map_or(off.rows(), WholeCuda::rows);
+        let places = (plan.permutation.old_of_new(), own);
         Ok(Self {
-            transfer: Transfer::new(stream, nb, &layout.source(&off), old)?,
+            inverse: Self::inverse(stream, (&plan, &off), nb, &options, ranks.as_ref())?,
+            transfer: Transfer::new(stream, nb, &layout.source(&off), places)?,
             whole: jacobian(Storage::F64)?,
             reduced: in_less.then(|| jacobian(Storage::F32)).transpose()?,
-            matrix: BlockMatrixCuda::with_batches(stream, &off, nb, &batches, Storage::F64)?,
+            matrix: match &ranks {
+                None => BlockMatrixCuda::with_batches(stream, &off, nb, &batches, Storage::F64)?,
+                // Of a rank a batch may have no rows.
+                Some(_) => BlockMatrixCuda::new(stream, &off, nb, Storage::F64)?,
+            },
             krylov: KrylovCuda::new(stream)?,
             b: vector()?,
             x: vector()?,
             options,
             plan,
             layout,
-            first: rows.first,
-            inverse,
+            first: 0,
             has_values: false,
             recorded: Recorded::default(),
+            ranks,
+        })
+    }
+
+    fn inverse(
+        stream: &Stream,
+        (plan, off): (&Plan, &Arc<BlockPattern>),
+        nb: usize,
+        options: &SolverOptions,
+        ranks: Option<&WholeCuda>,
+    ) -> Result<Inverse, GpuError> {
+        let storage = Storage::from(options.policy);
+        let share = ranks.map(WholeCuda::share);
+        Ok(match options.preconditioner {
+            PreconditionerKind::None => Inverse::None,
+            PreconditionerKind::Lines => unreachable!("refused by the check of the options"),
+            PreconditionerKind::Jacobi => Inverse::Sweeps(Box::new(match share {
+                None => MulticolorCuda::jacobi(stream, off, nb, storage)?,
+                Some(share) => MulticolorCuda::jacobi_over_ranks(off, nb, storage, share)?,
+            })),
+            PreconditionerKind::Multicolor | PreconditionerKind::GaussSeidel | PreconditionerKind::Ssor => {
+                Inverse::Sweeps(Box::new(match share {
+                    None => MulticolorCuda::new(stream, off, nb, &plan.batches, storage)?,
+                    Some(share) => MulticolorCuda::over_ranks(off, nb, &plan.batches, storage, share)?,
+                }))
+            }
+            PreconditionerKind::Ilu(fill) => {
+                let setup = BlockIluOptions { fill, storage, ..BlockIluOptions::default() };
+                match share {
+                    None => Inverse::Ilu(Box::new(DeviceBlockIlu::new(stream, off, nb, setup)?)),
+                    Some(share) => {
+                        let factors = DeviceIluOverRanks::new(share, off, nb, setup, Storage::F64)?;
+                        Inverse::IluOverRanks(Box::new(factors))
+                    }
+                }
+            }
         })
     }
 
@@ -194,17 +242,50 @@ impl LinearSolverCuda {
         blocks: BlockLayout,
     ) -> Result<NumericReport, SolverError> {
         let values = values.into();
-        let (nb, nnzb) = (self.whole.nb(), self.whole.pattern().nnzb() + self.whole.pattern().rows());
-        check_len("values", values.len(), nnzb * nb * nb, || format!("{nnzb} blocks of {nb} x {nb}"))?;
+        let (nb, nnzb) = (self.whole.nb(), self.whole.pattern().nnzb() + self.rows());
+        let fits =
+            check_len("values", values.len(), nnzb * nb * nb, || format!("{nnzb} blocks of {nb} x {nb}"));
+        self.agreed(fits.map_err(SolverError::from))?;
         self.has_values = false;
-        if let Some(at) = self.transfer.take_blocks(values, blocks, &self.whole, self.reduced.as_mut())? {
-            let (k, entry) = (at / (nb * nb), at % (nb * nb));
-            let (row, col) = self.layout.place(k, &self.plan.permutation, self.whole.pattern());
-            let (slow, fast) = (entry / nb, entry % nb);
-            let (r, c) = if blocks == BlockLayout::ColumnMajor { (fast, slow) } else { (slow, fast) };
-            let (row, col) = (row + self.first, col + self.first);
-            return Err(SolverError::NotFinite { row, col, r, c, value: values.value(at)? });
+        let finite = self.bring_in(values, blocks);
+        self.agreed(finite)?;
+        let found = self.factor();
+        let report = match &self.ranks {
+            Some(ranks) => agree(&**ranks.whole.share.ranks(), found)?,
+            None => found?,
+        };
+        self.has_values = true;
+        Ok(report)
+    }
+
+    /// Sees that all is well here and, where others have rows of the matrix, on all ranks.
+    fn agreed(&self, here: Result<(), SolverError>) -> Result<(), SolverError> {
+        match &self.ranks {
+            Some(ranks) => ranks.whole.agree(here, &self.options, false).map(drop),
+            None => here,
         }
+    }
+
+    /// Takes the blocks.
+    fn bring_in(&mut self, values: ArrayIn<'_>, blocks: BlockLayout) -> Result<(), SolverError> {
+        let nb = self.whole.nb();
+        let bad = self.transfer.take_blocks(values, blocks, &self.whole, self.reduced.as_mut())?;
+        let Some(at) = bad else { return Ok(()) };
+        let (k, entry) = (at / (nb * nb), at % (nb * nb));
+        let (row, col) = self.layout.place(k, &self.plan.permutation, self.whole.pattern());
+        let (slow, fast) = (entry / nb, entry % nb);
+        let (r, c) = if blocks == BlockLayout::ColumnMajor { (fast, slow) } else { (slow, fast) };
+        let (row, col) = (self.number(row), self.number(col));
+        Err(SolverError::NotFinite { row, col, r, c, value: values.value(at)? })
+    }
+
+    /// A row or column as the caller counts.
+    fn number(&self, place: usize) -> usize {
+        self.ranks.as_ref().map_or(place + self.first, |ranks| ranks.whole.number(place))
+    }
+
+    /// Factors what was brought in.
+    fn factor(&mut self) -> Result<NumericReport, SolverError> {
         self.matrix.set_values(&self.whole)?;
         let mut report = NumericReport::default();
         let found = match &mut self.inverse {
@@ -212,7 +293,14 @@ impl LinearSolverCuda {
             Inverse::Sweeps(sweeps) => {
                 let from = self.reduced.as_ref().unwrap_or(&self.whole);
                 if let (Policy::Dsh, DeviceOff::F32(off)) = (self.options.policy, &from.off) {
-                    let scale = sweeps.matrix_mut().find_scale(from)?.expect("f32 blocks for f16");
+                    let matrix = sweeps.matrix_mut();
+                    match &self.ranks {
+                        None => drop(matrix.find_scale(from)?),
+                        Some(ranks) => {
+                            matrix.find_scale_together(from, |own| ranks.whole.share.largest(own))?;
+                        }
+                    }
+                    let scale = matrix.scale_found().expect("f32 blocks for f16");
                     report.underflowed = self.transfer.underflowed(off, scale)?;
                 }
                 sweeps.factor(from)?
@@ -225,21 +313,20 @@ impl LinearSolverCuda {
                         pivoted_rows: found.pivoted,
                         ..FactorReport::default()
                     },
-                    Err(bad) => FactorReport {
-                        singular: 1,
-                        singular_rows: vec![bad.row as u32],
-                        ..FactorReport::default()
-                    },
+                    Err(bad) => singular(bad.row),
                 }
             }
+            Inverse::IluOverRanks(ilu) => {
+                ilu.factor(&self.whole)?;
+                ilu.report()?.map_or_else(|bad| singular(bad.row), |()| FactorReport::default())
+            }
         };
-        let old = |&row: &u32| self.plan.permutation.old_of_new()[row as usize] as usize + self.first;
+        let old = |&row: &u32| self.number(self.plan.permutation.old_of_new()[row as usize] as usize);
         if let Some(row) = found.singular_rows.iter().map(old).min() {
             return Err(SolverError::SingularDiagonal { count: found.singular, row });
         }
         report.pivoted = found.pivoted;
         report.pivoted_rows = found.pivoted_rows.iter().map(old).collect();
-        self.has_values = true;
         Ok(report)
     }
 
@@ -256,29 +343,67 @@ impl LinearSolverCuda {
         x: impl Into<ArrayOut<'b>>,
     ) -> Result<Solve, SolverError> {
         let (b, x) = (b.into(), x.into());
-        apply_length("b", b.len(), self.b.len())?;
-        apply_length("x", x.as_in().len(), self.x.len())?;
+        let here = self.begin(b, &x);
+        self.agreed(here)?;
+        if let Some(ranks) = &self.ranks {
+            ranks.share().exchange(self.whole.nb(), &self.x.slice())?;
+        }
+        let solve = self.iterate()?;
+        self.ended()?;
+        self.transfer.give(&self.x, x)?;
+        Ok(solve)
+    }
+
+    /// Looks at right-hand side and first guess and brings them in.
+    fn begin(&mut self, b: ArrayIn<'_>, x: &ArrayOut<'_>) -> Result<(), SolverError> {
+        let n = self.rows() * self.whole.nb();
+        apply_length("b", b.len(), n)?;
+        apply_length("x", x.as_in().len(), n)?;
         if !self.has_values {
             return Err(SolverError::NoValues);
         }
         self.transfer.take(&mut [(b, &mut self.b), (x.as_in(), &mut self.x)], Look::At)?;
         for ((what, given), at) in [("b", b), ("x", x.as_in())].into_iter().zip(self.transfer.found()?) {
-            if let Some(at) = at {
-                return Err(SolverError::NotFiniteVector { what, at, value: given.value(at)? });
-            }
+            let Some(at) = at else { continue };
+            let value = given.value(at)?;
+            return Err(match &self.ranks {
+                None => SolverError::NotFiniteVector { what, at, value },
+                Some(ranks) => ranks.whole.not_finite(what, at, self.whole.nb(), value),
+            });
         }
-        let solve = self.iterate()?;
-        self.transfer.give(&self.x, x)?;
-        Ok(solve)
+        Ok(())
+    }
+
+    /// Ends a call in which messages may have passed.
+    fn ended(&self) -> Result<(), SolverError> {
+        self.ranks.as_ref().map_or(Ok(()), |ranks| ranks.whole.ended())
     }
 
     fn iterate(&mut self) -> Result<Solve, GpuError> {
         let o = &self.options;
-        let (krylov, a, b, x) = (&mut self.krylov, &mut self.matrix, &self.b, &mut self.x);
+        let (krylov, b, x) = (&mut self.krylov, &self.b, &mut self.x);
+        let (nb, share) = (self.matrix.nb(), self.ranks.as_ref().map(WholeCuda::share));
+        let unknowns = share.map_or(b.len(), |share| share.share().most() * nb);
+        let mut of_rank;
+        let a: &mut dyn LinearOperatorCuda = match share {
+            None => &mut self.matrix,
+            Some(share) => {
+                of_rank = OfRankCuda::new(&mut self.matrix, share);
+                &mut of_rank
+            }
+        };
+        let mut copied;
         let control = Control { tolerance: o.tolerance, max_iterations: o.max_iterations };
         let mut m = match &mut self.inverse {
-            Inverse::None => PreconditionerCuda::Identity,
+            Inverse::None => match share {
+                None => PreconditionerCuda::Identity,
+                Some(share) => {
+                    copied = over_ranks::copy(share, nb);
+                    PreconditionerCuda::Own(&mut copied)
+                }
+            },
             Inverse::Ilu(ilu) => PreconditionerCuda::Ilu(ilu),
+            Inverse::IluOverRanks(ilu) => PreconditionerCuda::IluOverRanks(ilu),
             Inverse::Sweeps(relaxation) if o.method == Method::Richardson => {
                 let course = o.course_of_sweeps();
                 let options = SolveOptions { sweeps: course.once, ..sweeps(o) };
@@ -295,7 +420,7 @@ impl LinearSolverCuda {
         };
         match o.method {
             Method::BiCgStab => krylov.bicgstab(a, &mut m, b, x, &control),
-            Method::Gmres => krylov.gmres(a, &mut m, b, x, &control, o.cycles(b.len())),
+            Method::Gmres => krylov.gmres(a, &mut m, b, x, &control, o.cycles(unknowns)),
             Method::Richardson => {
                 krylov.richardson(a, &mut m, b, x, &Control { max_iterations: o.total(), ..control })
             }
@@ -335,16 +460,18 @@ impl LinearSolverCuda {
         (read, from): (&'static str, ArrayIn<'_>),
         (written, mut to): (&'static str, ArrayOut<'_>),
     ) -> Result<(), SolverError> {
-        apply_length(read, from.len(), self.b.len())?;
-        apply_length(written, to.as_in().len(), self.b.len())?;
+        let n = self.rows() * self.whole.nb();
+        apply_length(read, from.len(), n)?;
+        apply_length(written, to.as_in().len(), n)?;
         if !self.has_values {
             return Err(SolverError::NoValues);
         }
+        let (nb, share) = (self.matrix.nb(), self.ranks.as_ref().map(WholeCuda::share));
         let (transfer, b, x) = (&mut self.transfer, &mut self.b, &mut self.x);
         let (matrix, inverse, options) = (&mut self.matrix, &mut self.inverse, &self.options);
         let stream = transfer.stream().clone();
         let call = match (from, &to) {
-            (ArrayIn::Device(from), ArrayOut::Device(to)) => {
+            (ArrayIn::Device(from), ArrayOut::Device(to)) if share.is_none() => {
                 Some(Call { what, from: from.ptr(), to: to.ptr() })
             }
             _ => None,
@@ -352,19 +479,26 @@ impl LinearSolverCuda {
         let mut work = || {
             transfer.take(&mut [(from, &mut *b)], Look::Away)?;
             match (what, &mut *inverse) {
-                (What::Multiply, _) => matrix.multiply(b, x)?,
+                (What::Multiply, _) => {
+                    if let Some(share) = share {
+                        share.exchange(nb, &b.slice())?;
+                    }
+                    matrix.multiply(b, x)?;
+                }
                 (What::Apply, Inverse::None) => x.copy_from(&b.slice())?,
                 (What::Apply, Inverse::Sweeps(relaxation)) => {
                     relaxation.solve(b, x, &sweeps(options))?;
                 }
                 (What::Apply, Inverse::Ilu(ilu)) => ilu.solve(b, x)?,
+                (What::Apply, Inverse::IluOverRanks(ilu)) => ilu.solve(b, x)?,
             }
             transfer.give(x, to.again())
         };
         match call {
-            Some(call) => Ok(self.recorded.enqueue(&stream, call, work)?),
-            None => Ok(work()?),
+            Some(call) => self.recorded.enqueue(&stream, call, work)?,
+            None => work()?,
         }
+        self.ended()
     }
 
     /// How to solve from now on: tolerance, iterations, sweeps, damping, direction, restart. What the solver was set up
@@ -376,6 +510,9 @@ impl LinearSolverCuda {
         options.check().map_err(SolverError::Options)?;
         options.check_setup(&self.options).map_err(SolverError::Options)?;
         self.recorded.clear();
+        if let Some(ranks) = &mut self.ranks {
+            ranks.whole.set_options(&options);
+        }
         self.options = options;
         Ok(())
     }
@@ -385,17 +522,17 @@ impl LinearSolverCuda {
         &self.options
     }
 
-    /// Bandwidth, profile, colors.
+    /// Bandwidth, profile, colors; over ranks of this rank's rows and the ghosts among them.
     pub fn order(&self) -> &PlanReport {
         &self.plan.report
     }
 
-    /// The batches of the sweeps, colors where rows are colored, in the order inside.
+    /// The batches of the sweeps, colors where rows are colored, in the order inside; over ranks those of this rank's rows and ghosts.
     pub fn batches(&self) -> &RowBatches {
         &self.plan.batches
     }
 
-    /// From the caller's order of rows to the one inside.
+    /// From the caller's order of rows, over ranks with ghosts behind them, to the one inside.
     pub fn permutation(&self) -> &Permutation {
         &self.plan.permutation
     }

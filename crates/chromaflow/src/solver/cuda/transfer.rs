@@ -113,8 +113,8 @@ pub(crate) fn transfer_source() -> KernelSource {
 }
 
 kernel_record! {
-    /// Values of a vector, and the caller's row of each row inside.
-    struct Order { n: u64, nb: u32, old: Read<u32> }
+    /// Values of a vector inside, how many rows the caller has, and which of them each row inside is; others are rows of other ranks.
+    struct Order { n: u64, nb: u32, rows: u32, old: Read<u32> }
 }
 
 kernels! {
@@ -133,11 +133,13 @@ kernels! {
 pub(super) struct Transfer {
     stream: Stream,
     nb: usize,
+    /// Inside, and those of them that the caller has.
     rows: usize,
+    own: usize,
     /// Most thread blocks.
     blocks: usize,
     entries: Entries,
-    /// The caller's block of each block inside, diagonal ones first.
+    /// The caller's block of each block inside, diagonal ones first; of rows of other ranks [`Layout::GHOST`](super::Layout).
     source: DeviceBuffer<u32>,
     /// The caller's row of each row inside.
     old: DeviceBuffer<u32>,
@@ -159,12 +161,19 @@ pub(super) enum Look {
 const NONE: u64 = u64::MAX;
 
 impl Transfer {
-    pub(super) fn new(stream: &Stream, nb: usize, source: &[u32], old: &[u32]) -> Result<Self, GpuError> {
+    /// `source` and `old` as the fields of these names; the caller has the first `own` rows.
+    pub(super) fn new(
+        stream: &Stream,
+        nb: usize,
+        source: &[u32],
+        (old, own): (&[u32], usize),
+    ) -> Result<Self, GpuError> {
         let module = stream.gpu().module(&transfer_source())?;
         Ok(Self {
             stream: stream.clone(),
             nb,
             rows: old.len(),
+            own,
             blocks: 8 * stream.gpu().facts().multiprocessors,
             entries: Entries::of(&module)?,
             source: stream.upload(source)?,
@@ -180,7 +189,7 @@ impl Transfer {
     }
 
     fn order(&self, n: usize) -> Order {
-        Order { n: n as u64, nb: self.nb as u32, old: (&self.old).into() }
+        Order { n: n as u64, nb: self.nb as u32, rows: self.own as u32, old: (&self.old).into() }
     }
 
     /// Device memory that holds what was given.
@@ -249,7 +258,7 @@ impl Transfer {
             let order = self.order(to.len());
             let arguments = kernel_arguments!(TakeVector { order, given, to: &**to, bad });
             let launch = self.entries.take_vector.launch(self.grid(to.len()), THREADS).record(&arguments);
-            // SAFETY: both hold a value an unknown, `old` a row of the caller for every row.
+            // SAFETY: `given` holds a value an unknown of the caller's rows, `to` one of each row inside, `old` a number for each.
             unsafe { launch.enqueue(&self.stream)? };
         }
         Ok(())
@@ -268,7 +277,7 @@ impl Transfer {
             ArrayOut::Device(v) => v.ptr(),
             ArrayOut::Host(_) => {
                 if self.staged_vector.is_none() {
-                    self.staged_vector = Some(DeviceBuffer::uninitialized(&self.stream, from.len())?);
+                    self.staged_vector = Some(DeviceBuffer::uninitialized(&self.stream, self.own * self.nb)?);
                 }
                 self.staged_vector.as_ref().map_or(0, DeviceBuffer::ptr)
             }

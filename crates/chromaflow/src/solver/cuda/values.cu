@@ -5,12 +5,17 @@ __device__ __forceinline__ void look_at(double v, u64 at, u64* bad) {
     if (!(fabs(v) <= 1.7976931348623157e308)) atomicMin(bad, at);
 }
 // The caller's blocks, column-major or by rows: block k inside is block source[k] of the caller, the first `rows` of
-// them diagonal ones. `narrow`, where there is such, gets the off-diagonal blocks in f32.
+// them diagonal ones. A row of another rank, of which the caller has no block, gets the identity. `narrow`, where there
+// is such, gets the off-diagonal blocks in f32.
 extern "C" __global__ void take_blocks(TakeBlocks) {
     const u64 q = (u64)nb * nb, n = blocks * q, of_diag = (u64)rows * q;
     for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x) {
-        const u32 e = (u32)(at % q);
-        const u64 from = source[at / q] * q + (by_rows ? e % nb * nb + e / nb : e);
+        const u32 e = (u32)(at % q), block = source[at / q];
+        if (block == 0xffffffffu) {
+            diag[at] = e % (nb + 1) == 0 ? 1.0 : 0.0;
+            continue;
+        }
+        const u64 from = block * q + (by_rows ? e % nb * nb + e / nb : e);
         const double v = given[from];
         look_at(v, from, bad);
         if (at < of_diag) {
@@ -21,19 +26,22 @@ extern "C" __global__ void take_blocks(TakeBlocks) {
         }
     }
 }
-// to = the rows of a vector in the order inside: row i is row old[i] of the caller.
+// to = the rows of a vector in the order inside: row i is row old[i] of the caller, or zero where he has it not.
 extern "C" __global__ void take_vector(TakeVector) {
     for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x) {
-        const u64 from = (u64)old[at / nb] * nb + at % nb;
-        const double v = given[from];
+        const u32 row = old[at / nb];
+        const u64 from = (u64)row * nb + at % nb;
+        const double v = row < rows ? given[from] : 0.0;
         if (bad) look_at(v, from, bad);
         to[at] = v;
     }
 }
 // The way back.
 extern "C" __global__ void give_vector(GiveVector) {
-    for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x)
-        to[(u64)old[at / nb] * nb + at % nb] = from[at];
+    for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x) {
+        const u32 row = old[at / nb];
+        if (row < rows) to[(u64)row * nb + at % nb] = from[at];
+    }
 }
 // The number of non-zero values that become zero in f16.
 extern "C" __global__ void count_underflow(CountUnderflow) {

@@ -45,7 +45,12 @@ impl BlockMatrixCuda {
         if let (DeviceOff::F32(values), Storage::F16) = (&jac.off, self.storage) {
             self.scale = Some(crate::gpu::global_scale(&self.vectors, values)?);
         }
-        Ok(self.scale.as_ref().map(|(beta, _)| beta))
+        Ok(self.scale_found())
+    }
+
+    /// Policy `dsh`: the scale beta that was found for the values that are set next.
+    pub(crate) fn scale_found(&self) -> Option<&DeviceBuffer<f32>> {
+        self.scale.as_ref().map(|(beta, _)| beta)
     }
 
     /// Policy `dsh`: the same with one scale for the matrices of several ranks, of which `agree` knows the largest magnitude of all.

@@ -1,13 +1,19 @@
 //! Colors of items that ranks own, rows or elements: those of one rank, on any number of them.
+//!
+//! Twin on one rank: [`Coloring::parallel`](crate::order::Coloring::parallel) with one pass of
+//! [`Coloring::reduced`](crate::order::Coloring::reduced).
 
-use crate::ranks::post::Ghosts;
+use chromaflow_comm::post::Ghosts;
 use chromaflow_comm::{CommError, Communicator, Op};
 
-/// What comes first: many neighbors, then a hash of the number in the whole, then the number.
+/// What comes first, the larger: a parallel coloring has many neighbors, then a hash of the number in the whole, then the number
+/// ([`priority_of`](crate::order::priority_of)).
 pub type Priority = (u32, u32, usize);
 
 /// Items and who is whose neighbor.
+#[derive(Debug)]
 pub struct Items<'a, F> {
+    /// The ranks.
     pub ranks: &'a dyn Communicator,
     /// Items of others, which follow their owners.
     pub ghosts: &'a Ghosts,
@@ -26,12 +32,24 @@ impl<F: Fn(u32, &mut dyn FnMut(u32))> Items<'_, F> {
     /// loop in this order would give. Ranks color all whose neighbors of others have their colors, tell them, and go on.
     ///
     /// **Source**: Jones and Plassmann (1993).
+    ///
+    /// # Errors
+    /// [`CommError`] when another rank has failed, has left or stays silent too long.
     pub fn colors(&self) -> Result<Vec<u32>, CommError> {
         let mut colors = vec![NONE; self.priority.len()];
         let (mut palette, mut waiting) = (Palette::default(), self.owned.clone());
         waiting.sort_unstable_by_key(|&i| std::cmp::Reverse(self.priority[i as usize]));
+        let mut own = vec![false; colors.len()];
+        self.owned.iter().for_each(|&i| own[i as usize] = true);
+        let others: Vec<u32> = (0..own.len() as u32).filter(|&i| !own[i as usize]).collect();
+        let (mut known, mut before) = (0, usize::MAX);
         loop {
+            // Without news of others nothing has become ready.
+            let news = std::mem::replace(&mut before, known) != known;
             waiting.retain(|&i| {
+                if !news {
+                    return true;
+                }
                 let (mut ready, own) = (true, self.priority[i as usize]);
                 palette.begin();
                 (self.neighbors)(i, &mut |j| match colors[j as usize] {
@@ -44,6 +62,7 @@ impl<F: Fn(u32, &mut dyn FnMut(u32))> Items<'_, F> {
                 !ready
             });
             self.ghosts.exchange(self.ranks, &mut colors)?;
+            known = others.iter().filter(|&&i| colors[i as usize] != NONE).count();
             let mut left = [waiting.len() as f64];
             self.ranks.reduce(Op::Sum, &mut left)?;
             if left[0] == 0.0 {
@@ -55,6 +74,9 @@ impl<F: Fn(u32, &mut dyn FnMut(u32))> Items<'_, F> {
     /// Once more color by color, the last one first: items of a color are independent, and no more colors are needed.
     ///
     /// **Source**: Culberson (1992), iterated greedy.
+    ///
+    /// # Errors
+    /// [`CommError`] when another rank has failed, has left or stays silent too long.
     pub fn reduced(&self, colors: &[u32]) -> Result<Vec<u32>, CommError> {
         let mut count = [colors.iter().map(|&color| f64::from(color) + 1.0).fold(0.0, f64::max)];
         self.ranks.reduce(Op::Max, &mut count)?;
