@@ -89,14 +89,24 @@ def law_of_the_wall(y):
     return 5.0333908790505579 + logs - c3 * np.arctan2(b1, y + a1) - c4 * np.arctan2(b2, y + a2)
 
 
+def spalding(u):
+    """y+ over u+ by Spalding (1961), J. Appl. Mech. 28, 455, with kappa 0.41 and B 5."""
+    k = 0.41 * u
+    return u + np.exp(-0.41 * 5.0) * (np.exp(k) - 1.0 - k - k**2 / 2.0 - k**3 / 6.0)
+
+
 def plate(folder, out):
-    """u+ over y+ of a turbulent plate, and the model's own law."""
+    """u+ over y+ of a turbulent plate, the model's own law, and Spalding's."""
     profile = columns(folder / "profile_0.csv")
     inside = profile["y_plus"] > 0.1  # off the wall
     y, u = profile["y_plus"][inside], profile["u_plus"][inside]
     figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     at = np.geomspace(y[0], y[-1], 300)
     axes.semilogx(at, law_of_the_wall(at), color=ORANGE, label="exact law of the wall of SA")
+    speeds = np.linspace(0.0, 40.0, 4000)
+    heights = spalding(speeds)
+    part = (heights >= at[0]) & (heights <= at[-1])
+    axes.semilogx(heights[part], speeds[part], color=GREEN, linestyle="--", label="Spalding, kappa 0.41, B 5")
     axes.semilogx(y, u, "o", color=BLUE, fillstyle="none", markersize=4, label="137 x 97, x = 0.97")
     axes.set(xlabel="y+", ylabel="u+", ylim=(0.0, 30.0))
     axes.grid(alpha=0.3)
@@ -104,6 +114,8 @@ def plate(folder, out):
     figure.savefig(out, metadata={"Date": None})
     part = (y > 1.0) & (y < 60.0)
     print(f"from the law by {100 * np.max(np.abs(u / law_of_the_wall(y) - 1)[part]):.3f} % at most from y+ 1 to 60")
+    off = u / np.interp(y, heights, speeds) - 1
+    print(f"from Spalding's by {100 * off[part].min():.1f} to {100 * off[part].max():.1f} % there")
 
 
 def plane(folder):
