@@ -212,11 +212,6 @@ impl CaseFile {
         if self.mesh.file.as_os_str().is_empty() && !self.grid.is_used() {
             return Err(source.error(&["mesh"], "`file` is missing: which mesh?"));
         }
-        if !self.output.averages.is_empty() && (self.grid.is_used() || self.march.mode == Mode::Steady) {
-            let what =
-                "means of fields are of unsteady runs of meshes: march.mode = \"unsteady\" and no [grid]";
-            return Err(source.error(&["output", "averages"], what));
-        }
         self.output.check(self.march.mode, source)?;
         if self.output.formats.contains(&FieldFormat::Plot3d) && !self.grid.is_used() {
             let what = "`plot3d` is for cases with [grid]: of a mesh write `cgns` or `vtkhdf`";
