@@ -16,15 +16,15 @@ use chromaflow_device::Team;
 use std::sync::Arc;
 
 /// A function's value and gradient, and both with their gradients.
-type First = Dual<f64, 3>;
-type Second = Dual<First, 3>;
+pub(crate) type First = Dual<f64, 3>;
+pub(crate) type Second = Dual<First, 3>;
 /// A field.
 type Exact = fn(&[f64; 3]) -> f64;
 
 /// F: kinematic viscosity over the speed of sound and the side of the cube.
 pub(crate) const SCALE: f64 = 0.01;
 
-fn place(x: [f64; 3]) -> [Second; 3] {
+pub(crate) fn place(x: [f64; 3]) -> [Second; 3] {
     std::array::from_fn(|d| Second::variable(First::variable(x[d], d), d))
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn flow<T: Real>(x: &[T; 3]) -> [T; 5] {
     ]
 }
 
-fn nut<T: Real>(x: &[T; 3]) -> T {
+pub(crate) fn nut<T: Real>(x: &[T; 3]) -> T {
     T::c(5.0) + T::c(2.0) * bend(x, [2.0, -1.0, 1.5], 0.4)
 }
 
@@ -77,7 +77,7 @@ fn diffused(by: First, slope: &[First; 3]) -> f64 {
 }
 
 /// What Spalart-Allmaras needs for [`nut`]; the gas has constant viscosity 1, so that nu is 1 / rho.
-fn source_of_nut(x: [f64; 3]) -> f64 {
+pub(crate) fn source_of_nut(x: [f64; 3]) -> f64 {
     let model = SpalartAllmaras { variant: SaVariant::Negative, scale: SCALE };
     let (w, at) = (flow(&x), flow(&std::array::from_fn(|d| First::variable(x[d], d))));
     let (value, slope) = slopes(nut(&place(x)));
@@ -92,7 +92,8 @@ fn source_of_nut(x: [f64; 3]) -> f64 {
 
 /// What a model of two equations needs for [`k`] and [`omega`].
 pub(crate) fn source_of_two(variant: KOmegaVariant, x: [f64; 3]) -> [f64; 2] {
-    let model = KOmega { variant, ambient_k: First::c(0.0), ambient_omega: First::c(0.0) };
+    let model =
+        KOmega { variant, ambient_k: First::c(0.0), ambient_omega: First::c(0.0), roughness: First::c(0.0) };
     let here: [First; 3] = std::array::from_fn(|d| First::variable(x[d], d));
     let (w, at) = (flow(&x), flow(&here));
     let (of_k, of_omega) = (slopes(k(&place(x))), slopes(omega(&place(x))));
