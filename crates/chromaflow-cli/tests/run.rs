@@ -284,9 +284,9 @@ fn lines_of_nodes_may_be_of_a_file() {
         columns.entry([x[0].to_bits(), x[1].to_bits()]).or_default().push(node as u32);
     }
     let mut lines: Vec<Vec<u32>> = columns.into_values().collect();
-    lines.iter_mut().for_each(|line| {
-        line.sort_by(|a, b| mesh.nodes[*a as usize][2].total_cmp(&mesh.nodes[*b as usize][2]))
-    });
+    for line in &mut lines {
+        line.sort_by(|a, b| mesh.nodes[*a as usize][2].total_cmp(&mesh.nodes[*b as usize][2]));
+    }
     mesh::write(&folder.join("box.lb8.ugrid"), &mesh).unwrap();
     mesh::write_lines(&folder.join("box.lines_fmt"), &lines, &mesh).unwrap();
     let case = "[mesh]\nfile = \"box.lb8.ugrid\"\n[flow]\nmach = 0.4\nequations = \"laminar\"\nreynolds = 1e4\n\
