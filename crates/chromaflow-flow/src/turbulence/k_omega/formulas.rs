@@ -47,7 +47,7 @@ const MOST: f64 = 20.0;
 /// Smallest cross diffusion in F1, over rho omega^2: in the place of a number with units, which would tie the model to those of the mesh.
 const LEAST_CROSS: f64 = 1e-30;
 /// omega of the viscous layer over nu / (beta d^2); Menter's at a wall over that at the first node off it; Wilcox's at a rough wall over nu / k_s^2.
-const VISCOUS: f64 = 6.0;
+const SUBLAYER: f64 = 6.0;
 const MENTER: f64 = 10.0;
 const ROUGH: f64 = 4e4;
 /// sqrt(beta*) and kappa of the logarithmic layer.
@@ -326,7 +326,7 @@ pub fn k_omega_viscous<T: Real>(model: KOmega<T>, kinematic: T, distance: T) -> 
     if model.variant == KOmegaVariant::Wilcox {
         beta = T::c(WILCOX_BETA);
     }
-    T::c(VISCOUS) * kinematic / (beta * distance * distance)
+    T::c(SUBLAYER) * kinematic / (beta * distance * distance)
 }
 
 /// omega at a wall by Menter: ten times that of the layer next to it at the distance of the first node off the wall,
