@@ -1,7 +1,7 @@
 """Draws pictures of the documentation from what runs have left: `cargo xtask pictures` runs the commands and this.
 
     pip install matplotlib numpy pyvista
-    python docs/pictures.py wing|policies|plate|airfoil|cylinder|channel|scaling FOLDER PICTURE
+    python docs/pictures.py wing|policies|plate|m6|airfoil|cylinder|channel|scaling FOLDER PICTURE
 """
 
 import csv
@@ -89,14 +89,24 @@ def law_of_the_wall(y):
     return 5.0333908790505579 + logs - c3 * np.arctan2(b1, y + a1) - c4 * np.arctan2(b2, y + a2)
 
 
+def spalding(u):
+    """y+ over u+ by Spalding (1961), J. Appl. Mech. 28, 455, with kappa 0.41 and B 5."""
+    k = 0.41 * u
+    return u + np.exp(-0.41 * 5.0) * (np.exp(k) - 1.0 - k - k**2 / 2.0 - k**3 / 6.0)
+
+
 def plate(folder, out):
-    """u+ over y+ of a turbulent plate, and the model's own law."""
+    """u+ over y+ of a turbulent plate, the model's own law, and Spalding's."""
     profile = columns(folder / "profile_0.csv")
     inside = profile["y_plus"] > 0.1  # off the wall
     y, u = profile["y_plus"][inside], profile["u_plus"][inside]
     figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     at = np.geomspace(y[0], y[-1], 300)
     axes.semilogx(at, law_of_the_wall(at), color=ORANGE, label="exact law of the wall of SA")
+    speeds = np.linspace(0.0, 40.0, 4000)
+    heights = spalding(speeds)
+    part = (heights >= at[0]) & (heights <= at[-1])
+    axes.semilogx(heights[part], speeds[part], color=GREEN, linestyle="--", label="Spalding, kappa 0.41, B 5")
     axes.semilogx(y, u, "o", color=BLUE, fillstyle="none", markersize=4, label="137 x 97, x = 0.97")
     axes.set(xlabel="y+", ylabel="u+", ylim=(0.0, 30.0))
     axes.grid(alpha=0.3)
@@ -104,6 +114,58 @@ def plate(folder, out):
     figure.savefig(out, metadata={"Date": None})
     part = (y > 1.0) & (y < 60.0)
     print(f"from the law by {100 * np.max(np.abs(u / law_of_the_wall(y) - 1)[part]):.3f} % at most from y+ 1 to 60")
+    off = u / np.interp(y, heights, speeds) - 1
+    print(f"from Spalding's by {100 * off[part].min():.1f} to {100 * off[part].max():.1f} % there")
+
+
+def sections(file, mark, names):
+    """Zones of a Tecplot file: for each the number behind `mark` in its title, and its columns."""
+    import lzma
+
+    zones = []
+    with lzma.open(file, "rt") as lines:
+        for line in lines:
+            if line.startswith("ZONE"):
+                zones.append((line, []))
+            elif zones and line.strip():
+                zones[-1][1].append([float(word) for word in line.split()])
+    return [(title, float(title.split(mark)[1].split('"')[0]), dict(zip(names, np.array(rows).T))) for title, rows in zones]
+
+
+def m6(folder, out):
+    """Cp along sections of the turbulent ONERA M6, beside case 2308 of its experiment and FUN3D on TMR's finest mesh."""
+    import os
+
+    reference = Path(os.environ["CHROMAFLOW_DATA"]) / "reference"
+    measured = sections(reference / "onera_m6_exp_case2308.dat.xz", "Section", ["section", "tap", "x", "z", "cp"])
+    other = sections(reference / "onera_m6_tmr_fun3d_A3p06_cp.dat.xz", "eta=", ["X", "Y", "Z", "cp", "x"])
+    figure, panels = plt.subplots(2, 4, figsize=(10.5, 5.6), sharey=True, layout="constrained")
+    span = 1.4760179762198
+    for number, (share, axes) in enumerate(zip((0.20, 0.44, 0.65, 0.80, 0.90, 0.96, 0.99), panels.flat), 1):
+        cut = min(folder.glob("cut_y_*.csv"), key=lambda file: abs(float(file.stem.split("_")[-1]) - share * span))
+        curves = columns(cut)
+        first, last = curves["x"].min(), curves["x"].max()
+        for side in (1, -1):
+            part = curves["side"] == side
+            line = axes.plot((curves["x"][part] - first) / (last - first), curves["cp"][part], color=BLUE)[0]
+        line.set_label("here, 116,565 nodes")
+        for title, at, zone in other:
+            if at == share and " L1 " in title:
+                axes.plot(zone["x"][::2], zone["cp"][::2], ".", color=ORANGE, markersize=1.5, label="FUN3D, finest of its meshes")
+        for _, at, zone in measured:
+            if at == number:
+                axes.plot(zone["x"], zone["cp"], "o", color="k", fillstyle="none", markersize=3.5, label="experiment, case 2308")
+        axes.set_title(f"y/b = {share:.2f}", fontsize=10)
+        axes.grid(alpha=0.3)
+    panels[0, 0].invert_yaxis()
+    for axes in panels[:, 0]:
+        axes.set_ylabel("Cp")
+    for axes in panels[1]:
+        axes.set_xlabel("x/c")
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    panels[1, 3].axis("off")
+    panels[1, 3].legend(handles, labels, frameon=False, loc="center", markerscale=2)
+    figure.savefig(out, metadata={"Date": None})
 
 
 def plane(folder):
@@ -206,6 +268,6 @@ if __name__ == "__main__":
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     plt.rcParams.update({"font.size": 9, "font.family": "DejaVu Sans", "svg.hashsalt": "chromaflow"})
-    drawn = (wing, policies, plate, airfoil, cylinder, channel, scaling)
+    drawn = (wing, policies, plate, m6, airfoil, cylinder, channel, scaling)
     pictures = {picture.__name__: picture for picture in drawn}
     pictures[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))

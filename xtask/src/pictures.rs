@@ -31,9 +31,10 @@ struct Group {
 }
 
 const M6: &str = "mesh3d/oneram6_sharpTE_gmsh_15k.su2.xz";
+const M6_RANS: &str = "turbulence/oneram6/om6_coarse.b8.ugrid.xz";
 const PLATE: &str = "mesh2d/flatplate_turb_137x97.su2.xz";
 
-const GROUPS: [Group; 12] = [
+const GROUPS: [Group; 13] = [
     Group {
         name: "wing",
         needs: &[Need::Python("pyvista, matplotlib")],
@@ -129,6 +130,16 @@ const GROUPS: [Group; 12] = [
             "python3 docs/pictures.py plate OUT/plate OUT/plate.svg",
         ],
         pictures: &[("plate.svg", "docs/src/images/plate_law_of_the_wall.svg")],
+    },
+    Group {
+        name: "m6",
+        needs: &[Need::Data(M6_RANS), Need::Python("matplotlib")],
+        commands: &[
+            "chromaflow run cases/oneram6_rans.toml --set output.cuts=[{axis=\"y\",at=0.295204},{axis=\"y\",at=0.649448},{axis=\"y\",at=0.959412},\
+             {axis=\"y\",at=1.180814},{axis=\"y\",at=1.328416},{axis=\"y\",at=1.416977},{axis=\"y\",at=1.461258}] --out OUT/m6",
+            "python3 docs/pictures.py m6 OUT/m6 OUT/m6.svg",
+        ],
+        pictures: &[("m6.svg", "docs/src/images/m6_cp.svg")],
     },
     Group {
         name: "sweeps",

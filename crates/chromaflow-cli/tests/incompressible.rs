@@ -66,6 +66,30 @@ fn a_run_leaves_everything_and_can_be_gone_on_with() {
     }
 }
 
+/// Means over the physical steps of a cavity: of two runs those of one.
+#[test]
+fn means_over_time_go_on_with_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let unsteady = "mode = \"unsteady\"\ndt = 0.1\nsteps = 8\nsubiterations = 3\nsubiteration_drop";
+    let case =
+        CASE.replace("residual_drop", unsteady).replace("[output]\n", "[output]\naverages = [\"dye\"]\n");
+    std::fs::write(folder.join("a.toml"), case).unwrap();
+    let run = |out: &str, more: &[&str]| {
+        let (status, _, message) =
+            chromaflow(folder, &[&["-q", "run", "a.toml", "--threads", "1", "--out", out], more].concat());
+        assert_eq!(status, 0, "{message}");
+        std::fs::read(folder.join(out).join("volume.vtu")).unwrap()
+    };
+    let whole = run("whole", &[]);
+    run("parts", &["--set", "march.steps=4"]);
+    assert!(run("parts", &["--resume"]) == whole);
+    let text = String::from_utf8_lossy(&whole).into_owned();
+    for name in ["dye_mean", "dye_rms", "dye_flux", "skin_friction", "vorticity", "q_criterion"] {
+        assert!(text.contains(name), "{name}");
+    }
+}
+
 #[test]
 fn the_plan_runs_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -5,8 +5,11 @@ mod common;
 use chromaflow_cli::case::Case;
 use chromaflow_cli::context::Backend;
 use chromaflow_cli::run::incompressible;
+use chromaflow_flow::mesh;
+use chromaflow_flow::mesh::generate::{Cells, box_mesh};
 use common::{CASE, cases, chromaflow, cube};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 fn json(path: &Path) -> Value {
@@ -265,4 +268,54 @@ fn a_duct_that_chokes_behind_a_velocity_inlet_is_told_so() {
     let (status, said, message) = chromaflow(folder.path(), &["--threads", "1", "run", "case.toml"]);
     assert_eq!(status, 1, "{said}{message}");
     assert!((said.clone() + &message).contains("a lower velocity at `in`"), "{said}{message}");
+}
+
+/// Lines of nodes of a file in FUN3D's format precondition as those that are found; a file that does not fit the mesh is named with its line.
+#[test]
+fn lines_of_nodes_may_be_of_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut mesh = box_mesh([6, 4, 8], [2.0, 1.0, 1.0], Cells::Hexes, 0.0);
+    for x in &mut mesh.nodes {
+        x[2] = (5.0 * x[2]).exp_m1() / 5.0_f64.exp_m1();
+    }
+    let mut columns: BTreeMap<[u64; 2], Vec<u32>> = BTreeMap::new();
+    for (node, x) in mesh.nodes.iter().enumerate() {
+        columns.entry([x[0].to_bits(), x[1].to_bits()]).or_default().push(node as u32);
+    }
+    let mut lines: Vec<Vec<u32>> = columns.into_values().collect();
+    for line in &mut lines {
+        line.sort_by(|a, b| mesh.nodes[*a as usize][2].total_cmp(&mesh.nodes[*b as usize][2]));
+    }
+    mesh::write(&folder.join("box.lb8.ugrid"), &mesh).unwrap();
+    mesh::write_lines(&folder.join("box.lines_fmt"), &lines, &mesh).unwrap();
+    let case = "[mesh]\nfile = \"box.lb8.ugrid\"\n[flow]\nmach = 0.4\nequations = \"laminar\"\nreynolds = 1e4\n\
+                [boundary]\nxmin = \"farfield\"\nxmax = \"farfield\"\nymin = \"farfield\"\nymax = \"farfield\"\n\
+                zmin = \"no_slip\"\nzmax = \"farfield\"\n[linear]\nlines = \"box.lines_fmt\"\n\
+                [march]\niterations = 60\nresidual_drop = 6.0\n[output]\nplots = false\n";
+    std::fs::write(folder.join("case.toml"), case).unwrap();
+    let run = |out: &str, more: &[&str]| {
+        let args = [&["-q", "run", "case.toml", "--threads", "1", "--out", out], more].concat();
+        let (status, _, message) = chromaflow(folder, &args);
+        assert_eq!(status, 0, "{message}");
+        json(&folder.join(out).join("summary.json"))
+    };
+    let of_file = run("file", &[]);
+    assert_eq!(of_file["outcome"], "converged");
+    let over_ranks = run("ranks", &["--ranks", "2"]);
+    let cd = |summary: &Value| summary.pointer("/forces/cd").and_then(Value::as_f64).unwrap();
+    assert!((cd(&of_file) - cd(&over_ranks)).abs() < 1e-6 * cd(&of_file).abs());
+    let refused = |sets: &[&str], expect: &str| {
+        let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
+        let (status, _, message) = chromaflow(folder, &[&["-q", "run", "case.toml"], &sets[..]].concat());
+        assert!(status == 2 && message.contains(expect), "{message}");
+    };
+    refused(&["linear.precond=ilu0"], "lines of nodes are for meshes and for");
+    refused(&["mesh.refine=1"], "leave out mesh.refine");
+    refused(&["linear.lines=none.lines_fmt"], "no such file");
+    let text = std::fs::read_to_string(folder.join("box.lines_fmt")).unwrap();
+    let far = format!("\n{}\n", lines[20][3] + 1);
+    std::fs::write(folder.join("box.lines_fmt"), text.replacen(&format!("\n{}\n", lines[0][3] + 1), &far, 1))
+        .unwrap();
+    refused(&[], "box.lines_fmt: line 7: nodes ");
 }

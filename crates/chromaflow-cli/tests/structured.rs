@@ -3,6 +3,7 @@
 mod common;
 
 use chromaflow_flow::grid::{self, Plot3d, generate::Channel};
+use chromaflow_flow::output::Restart;
 use common::chromaflow;
 use serde_json::Value;
 use std::path::Path;
@@ -95,6 +96,57 @@ fn an_unsteady_case_writes_what_it_is_asked_for() {
     let r = json(&folder.join("o/summary.json"));
     assert_eq!(r["time_steps"], 5);
     assert!(r.as_object().unwrap().contains_key("oscillation"));
+}
+
+/// Means over physical steps and what departs from them, on points: the same of a run that went through, of one that went on from a restart, and over
+/// ranks; a steady run has none, and those of an earlier run are not taken for this one's.
+#[test]
+fn means_over_time_go_on_with_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let output =
+        "plots = false\naverages = [\"velocity\", \"pressure\"]\naverages_from = 3\nrestart_every = 0\n";
+    let unsteady = "mode = \"unsteady\"\ndt = 0.1\nsteps = 9\nsubiterations = 3\ncfl_start";
+    let case = CASE.replace("plots = false\n", output);
+    std::fs::write(folder.join("steady.toml"), &case).unwrap();
+    let case = case.replace("cfl_start", unsteady).replace("residual_drop", "subiteration_drop");
+    std::fs::write(folder.join("case.toml"), case).unwrap();
+    let run = |out: &str, more: &[&str]| {
+        let (status, _, message) =
+            chromaflow(folder, &[&["-q", "run", "case.toml", "--threads", "1", "--out", out], more].concat());
+        assert_eq!(status, 0, "{message}");
+    };
+    let mesh =
+        Channel { cells: [24, 8], thickness: 0.1, triangles: false }.grid().split(0, 0, 9).unwrap().to_mesh();
+    // Restarts have conserved variables: states go on to rounding.
+    let same = |a: &str, b: &str| {
+        let [a, b] = [a, b]
+            .map(|out| Restart::read(&folder.join(out).join("restart_means.safetensors"), &mesh).unwrap());
+        assert_eq!((a.facts["averages.samples"], &a.facts), (7.0, &b.facts));
+        assert_eq!(a.fields.len(), 4);
+        for (a, b) in a.fields.iter().zip(&b.fields) {
+            let off = a.values.iter().zip(&b.values).fold(0.0_f64, |off, (a, b)| off.max((a - b).abs()));
+            assert!(a.name == b.name && off < 1e-12, "{}: {off:e}", a.name);
+        }
+    };
+    run("through", &[]);
+    run("parts", &["--set", "march.steps=5"]);
+    run("parts", &["--resume"]);
+    same("through", "parts");
+    let field =
+        String::from_utf8_lossy(&std::fs::read(folder.join("through/volume.vtu")).unwrap()).into_owned();
+    for name in ["velocity_mean", "velocity_rms", "pressure_mean", "pressure_rms"] {
+        assert!(field.contains(name), "{name}");
+    }
+    run("ranks", &["--ranks", "2", "--set", "march.steps=5"]);
+    run("ranks", &["--ranks", "2", "--resume"]);
+    run("whole", &["--ranks", "2"]);
+    same("ranks", "whole");
+    // A run without means leaves none behind.
+    run("whole", &["--set", "output.averages=[]"]);
+    assert!(!folder.join("whole/restart_means.safetensors").exists());
+    let (status, _, message) = chromaflow(folder, &["run", "steady.toml"]);
+    assert!(status == 2 && message.contains("averages") && message.contains("unsteady"), "{message}");
 }
 
 #[test]

@@ -14,16 +14,18 @@ const LINE_RATIO: f64 = 2.0;
 
 /// How the nodes are ordered.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Numbering {
+pub struct Numbering<'a> {
     /// Their order, and their colors.
     pub plan: PlanOptions,
-    /// Whether they form lines along short edges, those of layers at walls.
+    /// Whether they form lines along short edges, those of layers at walls,
     pub lines: bool,
+    /// or these.
+    pub given: Option<&'a [Vec<u32>]>,
 }
 
-impl From<PlanOptions> for Numbering {
+impl From<PlanOptions> for Numbering<'_> {
     fn from(plan: PlanOptions) -> Self {
-        Self { plan, lines: false }
+        Self { plan, ..Self::default() }
     }
 }
 
@@ -31,9 +33,10 @@ impl From<PlanOptions> for Numbering {
 /// order, and its edges. Of a planar mesh the plan orders the front plane; the back plane follows it in the same order.
 ///
 /// Lines are those of [`Lines::of`] for the strength 1 / |dx| of an edge. Across a layer of height h of cells of length L faces are L / h
-/// times as large as along it, and so are the fluxes of the Euler equations through them; those of diffusion have the square of it.
-pub fn renumber(mesh: &Mesh, numbering: impl Into<Numbering>, team: &Team) -> (Mesh, Plan, Pairs) {
-    let Numbering { plan: options, lines } = numbering.into();
+/// times as large as along it, and so are the fluxes of the Euler equations through them; those of diffusion have the square of it. Lines that are
+/// given are cut where their nodes have no edge between them.
+pub fn renumber<'a>(mesh: &Mesh, numbering: impl Into<Numbering<'a>>, team: &Team) -> (Mesh, Plan, Pairs) {
+    let Numbering { plan: options, lines, given } = numbering.into();
     let edges = Pairs::edges_with(mesh, team.size());
     let nodes = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
     let (pattern, _) = if nodes == mesh.nodes.len() {
@@ -41,7 +44,11 @@ pub fn renumber(mesh: &Mesh, numbering: impl Into<Numbering>, team: &Team) -> (M
     } else {
         edges.below(nodes).graph_with(team.size())
     };
-    let lines = if lines { along_short_edges(mesh, &pattern, team) } else { Lines::default() };
+    let lines = match given {
+        Some(given) if lines => of_lists(given, &pattern),
+        None if lines => along_short_edges(mesh, &pattern, team),
+        _ => Lines::default(),
+    };
     let plan = Plan::of_lines(&pattern, &lines, &options, team)
         .expect("the pattern of a mesh is square and symmetric");
     let n = plan.permutation.len();
@@ -92,9 +99,39 @@ fn along_short_edges(mesh: &Mesh, pattern: &BlockPattern, team: &Team) -> Lines 
     Lines::of(&graph, strength, LINE_RATIO)
 }
 
+/// Lines of the rows of a pattern, cut where rows are none of its, lie in a line already, or are not coupled to the one before.
+fn of_lists(given: &[Vec<u32>], pattern: &BlockPattern) -> Lines {
+    let mut free = vec![true; pattern.rows()];
+    let mut lists = Vec::with_capacity(given.len());
+    for line in given {
+        let mut list: Vec<u32> = Vec::new();
+        for &row in line {
+            if !free.get_mut(row as usize).is_some_and(std::mem::take) {
+                lists.push(std::mem::take(&mut list));
+                continue;
+            }
+            let coupled =
+                |&last: &u32| pattern.col_idx()[pattern.range(last as usize)].binary_search(&row).is_ok();
+            if !list.last().is_none_or(coupled) {
+                lists.push(std::mem::take(&mut list));
+            }
+            list.push(row);
+        }
+        lists.push(list);
+    }
+    Lines::new(pattern.rows(), &lists).expect("rows of the pattern, each once")
+}
+
+/// Lines of nodes as those of the mesh that merging its periodic sides left.
+pub fn merged_lines(lines: &[Vec<u32>], merged: &[u32]) -> Vec<Vec<u32>> {
+    let of = |line: &Vec<u32>| line.iter().filter_map(|&node| merged.get(node as usize).copied()).collect();
+    lines.iter().map(of).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Numbering, renumber};
+    use crate::mesh::Mesh;
     use crate::mesh::generate::{Cells, Cylinder, box_mesh};
     use crate::mesh::pairs::Pairs;
     use chromaflow_device::Team;
@@ -139,5 +176,38 @@ mod tests {
                 assert!(nodes.windows(2).all(|w| w[0][..2] == w[1][..2] && (w[0][2] - w[1][2]).abs() < 0.26));
             }
         }
+    }
+
+    /// Lines of a list in the place of those along short edges: the same order where they are the same, others where nodes are close in no way; cut at
+    /// nodes that are not there, come twice, or have no edge to the one before.
+    #[test]
+    fn lines_may_be_given() {
+        let flat = |height: f64| box_mesh([4, 4, 4], [8.0, 8.0, height], Cells::Hexes, 0.0);
+        let mesh = flat(1.0);
+        let node = |i: usize, j: usize, k: usize| {
+            let place = [2.0 * i as f64, 2.0 * j as f64, 0.25 * k as f64];
+            mesh.nodes.iter().position(|x| *x == place).unwrap() as u32
+        };
+        let columns: Vec<Vec<u32>> =
+            (0..25).map(|n| (0..5).map(|k| node(n % 5, n / 5, k)).collect()).collect();
+        let of = |mesh: &Mesh, given: Option<&[Vec<u32>]>| {
+            let numbering = Numbering { lines: true, given, ..Numbering::default() };
+            let (mesh, plan, _) = renumber(mesh, numbering, &Team::new(2));
+            let lines = plan.batches.lines().unwrap_or(&[]).to_vec();
+            let mut lengths: Vec<u32> = lines.windows(2).map(|w| w[1] - w[0]).collect();
+            lengths.sort_unstable();
+            (mesh, plan.report.lines, lengths)
+        };
+        let found = of(&mesh, Some(&columns[..]));
+        assert_eq!((found.1, &found.2), (25, &vec![5; 25]));
+        assert_eq!(of(&mesh, None).1, 25);
+        // Of cubes there is none by itself.
+        assert_eq!(of(&flat(8.0), Some(&columns[..])).1, 25);
+        assert_eq!(of(&flat(8.0), None).1, 0);
+        let [a, b, c, d, e] = columns[7][..] else { unreachable!() };
+        let cut = [vec![a, b, 999, c, a, d, e], vec![columns[0][0], columns[3][1], columns[3][2]]];
+        let (_, lines, mut lengths) = of(&mesh, Some(&cut[..]));
+        lengths.retain(|n| *n > 1);
+        assert_eq!((lines, lengths), (3, vec![2, 2, 2]));
     }
 }

@@ -51,7 +51,7 @@ impl CaseFile {
     /// * Steady flow takes Newton-Krylov steps, and with them CFL numbers that grow fast and without a practical limit.
     /// * Viscous flow is solved by GMRES around block ILU: cells at walls are thousands of times longer than high, which sweeps from
     ///   node to node take thousands of iterations to cross. Levels of fill cost little on planar meshes.
-    /// * A preconditioner without a method is one of GMRES.
+    /// * A preconditioner without a method is one of GMRES, and so are lines of a file.
     /// * [`CaseFile::choose_on_mesh`] has the last word, where no key of `[linear]` says how.
     pub(super) fn choose(&mut self, table: &toml::Table) {
         let given = |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
@@ -69,6 +69,12 @@ impl CaseFile {
             linear.method = MethodName::Gmres;
             if !given("linear", "precond") {
                 linear.precond = PrecondName::Ilu0;
+            }
+        }
+        if given("linear", "lines") && !given("linear", "method") && !given("linear", "precond") {
+            (linear.method, linear.precond) = (MethodName::Gmres, PrecondName::Lines);
+            if !given("linear", "precond_sweeps") {
+                linear.precond_sweeps = LINE_SWEEPS;
             }
         }
         let left = !LINEAR_KEYS.iter().any(|key| given("linear", key));
@@ -195,7 +201,7 @@ impl CaseFile {
 }
 
 /// The keys of `[linear]` that say how steps are preconditioned.
-const LINEAR_KEYS: [&str; 5] = ["method", "precond", "fill", "sweeps", "precond_sweeps"];
+const LINEAR_KEYS: [&str; 6] = ["method", "precond", "lines", "fill", "sweeps", "precond_sweeps"];
 /// Those of them that only a method with a preconditioner has.
 const PRECOND_KEYS: [&str; 2] = ["precond", "precond_sweeps"];
 

@@ -1,12 +1,14 @@
 //! From the case file to the solver's configuration, with checks that name the key.
 
 use super::{
-    CaseFile, FieldFormat, Flux, LiftAxis, MarchSection, Mode, OutputSection, Source, Viscosity, nearest,
+    CaseFile, FieldFormat, Flux, LiftAxis, MarchSection, MethodName, Mode, OutputSection, PrecondName,
+    Source, Viscosity, nearest,
 };
 use crate::error::CliResult;
 use chromaflow_flow::config as flow;
-use chromaflow_flow::mesh::ReadOptions;
+use chromaflow_flow::mesh::{Mesh, ReadOptions, read_lines};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 impl MarchSection {
     /// Steps in pseudo time.
@@ -212,11 +214,6 @@ impl CaseFile {
         if self.mesh.file.as_os_str().is_empty() && !self.grid.is_used() {
             return Err(source.error(&["mesh"], "`file` is missing: which mesh?"));
         }
-        if !self.output.averages.is_empty() && (self.grid.is_used() || self.march.mode == Mode::Steady) {
-            let what =
-                "means of fields are of unsteady runs of meshes: march.mode = \"unsteady\" and no [grid]";
-            return Err(source.error(&["output", "averages"], what));
-        }
         self.output.check(self.march.mode, source)?;
         if self.output.formats.contains(&FieldFormat::Plot3d) && !self.grid.is_used() {
             let what = "`plot3d` is for cases with [grid]: of a mesh write `cgns` or `vtkhdf`";
@@ -296,6 +293,7 @@ impl CaseFile {
             );
         }
         let l = &self.linear;
+        self.check_lines(source)?;
         let counts = [
             ("sweeps", l.sweeps),
             ("precond_sweeps", l.precond_sweeps),
@@ -308,6 +306,35 @@ impl CaseFile {
             return fail(&["linear", "tolerance"], l.tolerance, "from 0 to below 1");
         }
         Ok(())
+    }
+
+    /// That lines of a file are used, and those of the mesh that is read.
+    fn check_lines(&self, source: &Source) -> CliResult<()> {
+        let (l, krylov) =
+            (&self.linear, matches!(self.linear.method, MethodName::Gmres | MethodName::BiCgStab));
+        let used = l.method == MethodName::Lines || krylov && l.precond == PrecondName::Lines;
+        let what = if l.lines.as_os_str().is_empty() {
+            return Ok(());
+        } else if !used || self.grid.is_used() {
+            "lines of nodes are for meshes and for `method` or `precond` \"lines\": set one of them, or leave the file out"
+        } else if self.mesh.refine > 0 {
+            "lines are of the mesh as it is in its file: leave out mesh.refine, or the file, and lines go along short edges"
+        } else {
+            return Ok(());
+        };
+        Err(source.error(&["linear", "lines"], what))
+    }
+
+    /// The lines of nodes that the case names, of its mesh.
+    ///
+    /// # Errors
+    /// The file is not there, or does not fit the mesh.
+    pub fn read_lines(&self, source: &Source, mesh: &Mesh) -> CliResult<Option<Arc<[Vec<u32>]>>> {
+        if self.linear.lines.as_os_str().is_empty() {
+            return Ok(None);
+        }
+        let path = find(source, ["linear", "lines"], &self.linear.lines)?;
+        Ok(Some(read_lines(&path, mesh)?.into()))
     }
 
     /// Where the mesh file is: beside the case file, or in the data folder.

@@ -380,6 +380,9 @@ pub struct LinearSection {
     pub method: MethodName,
     /// What gmres and bicgstab are preconditioned with; alone it asks for gmres.
     pub precond: PrecondName,
+    /// Lines of nodes in FUN3D's format (`.lines_fmt`), found as the mesh file is, that `lines` solves for together; empty: those along the short edges of the
+    /// mesh. Where neither `method` nor `precond` is given, gmres around four sweeps of them.
+    pub lines: PathBuf,
     /// Level of fill of the factors of ilu0: 0 for the blocks of the matrix, 1, 2, ... for more of them. Where neither
     /// this nor `method` is given, 2 on planar meshes and 1 on others in Newton-Krylov steps of viscous flow, and of inviscid flow on
     /// meshes with such cells; else 0.
@@ -412,6 +415,7 @@ impl Default for LinearSection {
             policy: PolicyName::of(d.policy),
             method: MethodName::of(MethodWord::of(d.method, d.preconditioner).expect("a method with a word")),
             precond: PrecondName::of(d.preconditioner),
+            lines: PathBuf::new(),
             fill: None,
             order: OrderName::of(d.order),
             sweeps: d.sweeps,

@@ -42,7 +42,8 @@ pub struct OutputSection {
     /// Planes through the walls along which Cp is written and drawn, for example `{ axis = "y", at = 0.96 }`.
     pub cuts: Vec<Cut>,
     /// Fields of an unsteady run whose means over its physical steps, and the root mean squares of what departs from them, are among the
-    /// fields at its end, NAME_mean and NAME_rms, for example `["velocity", "pressure"]`; restarts keep them. For cases of meshes.
+    /// fields at its end, NAME_mean and NAME_rms, for example `["velocity", "pressure"]`; restarts keep them, those of structured grids in a file
+    /// beside, restart_means.safetensors.
     pub averages: Vec<String>,
     /// First physical step that counts in them, and in the spectra of `probes`.
     pub averages_from: usize,
@@ -108,7 +109,11 @@ impl OutputSection {
             let what = "fields are recorded at points: give some in output.probes, or leave it out";
             return Err(source.error(&["output", "probe_fields"], what));
         }
-        let of_steps = [("probes", self.probes.is_empty()), ("volume_means", self.volume_means.is_empty())];
+        let of_steps = [
+            ("averages", self.averages.is_empty()),
+            ("probes", self.probes.is_empty()),
+            ("volume_means", self.volume_means.is_empty()),
+        ];
         match of_steps.iter().find(|(_, empty)| !empty && mode == Mode::Steady) {
             Some((key, _)) => Err(source.error(
                 &["output", key],

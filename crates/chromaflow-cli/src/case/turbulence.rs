@@ -128,6 +128,9 @@ pub struct TurbulenceSection {
     pub inflow_k: f64,
     /// Of the same: eddy viscosity of what flows in over the viscosity of the free stream, which gives omega.
     pub inflow_ratio: f64,
+    /// Of the same: the height of roughness of walls without slip, mesh units: omega there is Wilcox's, 40000 nu / roughness^2, whatever the mesh; up to five wall units are
+    /// smooth to the flow. 0: Menter's, which goes by the first nodes or cells off walls.
+    pub roughness: f64,
     /// Of the same: whether sources keep what flows in from decaying.
     pub sustained: bool,
     /// Turbulent Prandtl number.
@@ -162,6 +165,7 @@ impl Default for TurbulenceSection {
             inflow: d.inflow,
             inflow_k: d.inflow_k,
             inflow_ratio: d.inflow_ratio,
+            roughness: d.roughness,
             sustained: d.sustained,
             prandtl: d.prandtl,
             order: if d.second_order { 2 } else { 1 },
@@ -199,6 +203,9 @@ impl TurbulenceSection {
                 return fail(key, value, "a positive number");
             }
         }
+        if !(t.roughness >= 0.0 && t.roughness.is_finite()) {
+            return fail("roughness", t.roughness, "0 or a positive number");
+        }
         if !(1..=2).contains(&t.order) {
             return fail("order", t.order.into(), "1 or 2");
         }
@@ -207,6 +214,7 @@ impl TurbulenceSection {
             inflow: t.inflow,
             inflow_k: t.inflow_k,
             inflow_ratio: t.inflow_ratio,
+            roughness: t.roughness,
             sustained: t.sustained,
             prandtl: t.prandtl,
             second_order: t.order == 2,
@@ -241,7 +249,7 @@ impl TurbulenceSection {
         }
         let (of_others, remedy): (&[&str], _) = if self.model.config().is_spalart_allmaras() {
             (
-                &["inflow_k", "inflow_ratio", "sustained"],
+                &["inflow_k", "inflow_ratio", "roughness", "sustained"],
                 "`sa` and its kin have one variable, and `inflow` says it",
             )
         } else {

@@ -30,6 +30,22 @@ pub struct Files {
     folder: PathBuf,
 }
 
+/// Where the means of a run on a structured grid are, beside its restart.
+pub fn means_beside(restart: &Path) -> PathBuf {
+    let stem = restart.file_stem().unwrap_or_default().to_string_lossy();
+    restart.with_file_name(format!("{stem}_means.safetensors"))
+}
+
+/// Writes means on the points of a mesh, where there are any; the path. Those of an earlier run are none of this one.
+fn write_means(path: &Path, means: &Restart, mesh: &Mesh) -> CliResult<Option<PathBuf>> {
+    if means.fields.is_empty() {
+        let _ = std::fs::remove_file(path);
+        return Ok(None);
+    }
+    means.write(path, mesh)?;
+    Ok(Some(path.to_owned()))
+}
+
 impl Files {
     /// Makes the folder and sees that it can be written to, before any work is done.
     ///
@@ -81,6 +97,10 @@ impl Files {
         let mut more = Restart::default();
         let mut written = samples.store(&mut more, &self.folder)?;
         let path = self.restart();
+        if flow.grid().is_some() {
+            // Rows of grids are cells, and means are on points. Theirs come first: a run that goes on from a restart before them counts no step twice.
+            written.extend(write_means(&means_beside(&path), &std::mem::take(&mut more), &flow.mesh())?);
+        }
         flow.write_restart(&path, more).map_err(|e| over_ranks::with_remedy(&e, &path))?;
         loads.write(&self.loads())?;
         history::write(&self.history(), run.equations, &flow.coupled(), rows)?;

@@ -3,7 +3,7 @@
 use super::advice::{Tally, Trouble};
 use super::cadence::Cadence;
 use super::control::{Control, Orders};
-use super::files::Files;
+use super::files::{Files, means_beside};
 use super::flow::Flow;
 use super::history::{self, Equations, Row};
 use super::live::Live;
@@ -20,6 +20,7 @@ use chromaflow_device::ranges::{profiler, range};
 use chromaflow_flow::StepReport;
 use chromaflow_flow::config::Time;
 use chromaflow_flow::march::FlowError;
+use chromaflow_flow::output::Restart;
 use serde_json::Value;
 use std::time::Instant;
 
@@ -148,7 +149,7 @@ impl Run<'_> {
             None => return Ok((Vec::new(), Loads::default())),
         };
         let resumed = flow.resume(&path, (self.args.anew, &samples.kept()));
-        let resumed = resumed.map_err(|e| match e {
+        let mut resumed = resumed.map_err(|e| match e {
             FlowError::Ranks(_) | FlowError::Files(_) => over_ranks::ended(&e),
             _ => CliError::input(format!("{}: {e}", path.display())),
         })?;
@@ -168,6 +169,11 @@ impl Run<'_> {
         let loads = self.files.loads();
         let mut loads = if loads.exists() { Loads::read(&loads)? } else { Loads::default() };
         loads.rows.retain(|r| r.iteration <= flow.solver().iteration());
+        let means = means_beside(&path);
+        if flow.grid().is_some() && !samples.kept().is_empty() && means.exists() {
+            let means = Restart::read(&means, &flow.mesh()).map_err(|e| CliError::input(e.to_string()))?;
+            resumed.restart.extend(means);
+        }
         samples.recall(&resumed.restart, self.files.folder(), rows.last().map_or(0, |row| row.time_step))?;
         Ok((rows, loads))
     }

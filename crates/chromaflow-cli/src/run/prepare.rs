@@ -70,7 +70,8 @@ pub fn prepare_mesh(source: Source, mut case: CaseFile, threads: usize) -> CliRe
         return Err(source.error(&["boundary"], &message));
     }
     let stretching = case.choose_on_mesh(&mesh, threads);
-    let config = case.config(&source, &markers, mesh.planar.is_some())?;
+    let mut config = case.config(&source, &markers, mesh.planar.is_some())?;
+    config.lines = case.read_lines(&source, &mesh)?;
     let counts = Counts::of(&mesh);
     Ok(Prepared { source, case, mesh_path, mesh, counts, way: None, config, stretching })
 }

@@ -46,6 +46,8 @@ pub struct TurbulenceConfig {
     pub inflow_k: f64,
     /// Of k-omega models: eddy viscosity of what flows in over the viscosity of the free stream, which gives omega.
     pub inflow_ratio: f64,
+    /// Of k-omega models: the height of roughness of walls, mesh units, for Wilcox's omega there; 0 for Menter's.
+    pub roughness: f64,
     /// Of k-omega models: whether sources keep k and omega of what flows in from decaying.
     pub sustained: bool,
     /// Turbulent Prandtl number.
@@ -105,6 +107,15 @@ impl TurbulenceConfig {
             let problem = "the constants of QCR2020 go by a function of Spalart-Allmaras: expected sa-neg, sa or sa-noft2 as the model, or 2000";
             return Some(("qcr", problem));
         }
+        if self.roughness > 0.0 && self.model.is_spalart_allmaras() {
+            let problem =
+                "Spalart-Allmaras has no omega at walls: expected sst, sst-v or k-omega as the model, or 0";
+            return Some(("roughness", problem));
+        }
+        if self.roughness > 0.0 && self.walls != WallTreatment::Resolved {
+            let problem = "a law of the wall has its own omega there, of smooth walls: expected walls = \"resolved\", or 0";
+            return Some(("roughness", problem));
+        }
         if self.rotation == Rotation::Curved && in_time {
             let problem = "SA-RC of a run in time needs the strain of earlier times, which is not kept: expected a steady run, or sa-r";
             return Some(("rotation_correction", problem));
@@ -159,6 +170,7 @@ impl Default for TurbulenceConfig {
             inflow: 3.0,
             inflow_k: 9e-9,
             inflow_ratio: 0.009,
+            roughness: 0.0,
             sustained: false,
             prandtl: 0.9,
             second_order: false,

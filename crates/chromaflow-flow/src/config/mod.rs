@@ -19,6 +19,7 @@ pub use space::{FluxScheme, GradientWeights, Limiter, Quadrature, Space};
 pub use time::{Steady, Time, Unsteady};
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The whole set-up of a flow solution.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +38,9 @@ pub struct FlowConfig {
     pub partners: BTreeMap<String, String>,
     /// The implicit step.
     pub implicit: Implicit,
+    /// Lines of nodes of the mesh that [`PreconditionerKind::Lines`](chromaflow::solver::PreconditionerKind::Lines) solves for together, in the place of those along its short edges; over
+    /// ranks the first one's. [`read_lines`](crate::mesh::read_lines) reads and checks them.
+    pub lines: Option<Arc<[Vec<u32>]>>,
     /// March to a steady state, or follow the flow in time.
     pub time: Time,
     /// How forces are made into coefficients.

@@ -56,6 +56,7 @@ mod measure;
 mod newton;
 mod output;
 mod residual;
+mod shear;
 mod space;
 mod system;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::{IncompressibleSystem, Solver};
 use crate::config::Time;
 use crate::march::{FlowError, Host, March, Order, Spread, Times, over_ranks};
 use crate::on_grid::Shown;
-use crate::output::{Field, Restart};
+use crate::output::{Field, Restart, gradient_amid};
 use crate::ranks::BlockRanks;
 use chromaflow::BlockCsr;
 use chromaflow::factor::structured_ilu::StencilMatrix;
@@ -108,7 +108,7 @@ impl Solver {
 }
 
 impl Shown for IncompressibleSystem {
-    /// Fields on the points of every block, block after block, i fastest: pressure, velocity, scalars, those of turbulence. A point's value is
+    /// Fields on the points of every block, block after block, i fastest: pressure, velocity, scalars, those of turbulence and of shear. A point's value is
     /// the mean of the cells around it, ghost cells included, so that boundary points have the boundary's values.
     fn fields(march: &mut March<Self>) -> Vec<Field> {
         let host = march.synced_mut();
@@ -138,8 +138,8 @@ impl Shown for IncompressibleSystem {
                 fields.push(Field::scalar(name, component(turbulence.first + v)));
             }
         }
-        for (name, width, own) in host.turbulence_fields() {
-            fields.push(Field::vector(name, width, gather(width, own)));
+        for (name, width, own) in host.turbulence_fields().into_iter().chain(host.shear_fields()) {
+            fields.push(Field::vector(&name, width, gather(width, own)));
         }
         fields
     }
@@ -200,27 +200,49 @@ impl Block {
     /// Values on a block's points, i fastest. Ghost cells beyond two or three faces are continued linearly from those beyond
     /// one; along the axis of a planar grid nothing changes.
     pub fn point_values(&self, axes: &[usize], field: &[f64]) -> Vec<f64> {
-        let (cells, [ni, nj, nk]) = (self.cells, self.cells.count.map(|n| n as isize));
-        let value = |cell: [isize; 3]| {
-            let inside: [isize; 3] = std::array::from_fn(|d| cell[d].clamp(0, cells.count[d] as isize - 1));
-            let center = field[cells.at(inside)];
-            let mut sum = center;
-            for &d in axes.iter().filter(|&&d| cell[d] != inside[d]) {
-                let mut beyond = inside;
-                beyond[d] = cell[d];
-                sum += field[cells.at(beyond)] - center;
-            }
-            sum
-        };
-        let mut values = Vec::with_capacity(((ni + 1) * (nj + 1) * (nk + 1)) as usize);
-        for k in 0..=nk {
-            for j in 0..=nj {
-                for i in 0..=ni {
-                    let corners = (0..8).map(|n| value([i - (n & 1), j - (n >> 1 & 1), k - (n >> 2)]));
-                    values.push(corners.sum::<f64>() / 8.0);
-                }
-            }
-        }
-        values
+        let corners =
+            |cell: [isize; 3]| (0..8).map(|n| self.continued(axes, field, below(cell, n))).sum::<f64>() / 8.0;
+        self.cells_above_points().map(corners).collect()
     }
+
+    /// d(u, v, w)_i / dx_k on a block's points, i fastest, of its whole field; where the eight cells around a point have no volume, the mean of those of the block's own
+    /// cells among them.
+    pub fn point_gradients(&self, axes: &[usize], field: &[f64]) -> Vec<[[f64; 3]; 3]> {
+        let (len, velocities) = (self.cells.len(), self.velocities(axes, field));
+        let component = |c: usize| &field[(1 + c) * len..(2 + c) * len];
+        let around = |cell: [isize; 3]| {
+            // Bit d of a corner's number: further along axis d.
+            let cells: [[isize; 3]; 8] = std::array::from_fn(|n| below(cell, 7 - n as isize));
+            let places = cells.map(|cell| self.metrics.center(self.cells.at(cell)));
+            let values = cells.map(|cell| [0, 1, 2].map(|c| self.continued(axes, component(c), cell)));
+            gradient_amid(&places, &values, velocities.active)
+                .unwrap_or_else(|| velocities.mean_gradient(cells.map(|cell| self.cells.at(cell))))
+        };
+        self.cells_above_points().map(around).collect()
+    }
+
+    /// The cells, or ghosts, of which the block's points are the first ones, i fastest.
+    fn cells_above_points(&self) -> impl Iterator<Item = [isize; 3]> + use<> {
+        let [ni, nj, nk] = self.cells.count.map(|n| n as isize);
+        (0..=nk).flat_map(move |k| (0..=nj).flat_map(move |j| (0..=ni).map(move |i| [i, j, k])))
+    }
+
+    /// A component in a cell or ghost; see [`Self::point_values`].
+    fn continued(&self, axes: &[usize], field: &[f64], cell: [isize; 3]) -> f64 {
+        let cells = self.cells;
+        let inside: [isize; 3] = std::array::from_fn(|d| cell[d].clamp(0, cells.count[d] as isize - 1));
+        let center = field[cells.at(inside)];
+        let mut sum = center;
+        for &d in axes.iter().filter(|&&d| cell[d] != inside[d]) {
+            let mut beyond = inside;
+            beyond[d] = cell[d];
+            sum += field[cells.at(beyond)] - center;
+        }
+        sum
+    }
+}
+
+/// The cell one lower along the axes whose bits are set.
+fn below([i, j, k]: [isize; 3], n: isize) -> [isize; 3] {
+    [i - (n & 1), j - (n >> 1 & 1), k - (n >> 2)]
 }

@@ -2,6 +2,7 @@
 
 mod options;
 mod over_ranks;
+mod shear;
 mod turbulence;
 
 use super::*;

@@ -6,6 +6,7 @@ mod point;
 mod restart;
 #[cfg(test)]
 mod tests;
+mod vortices;
 
 pub use crate::mesh::Field;
 pub use crate::mesh::vtk::{
@@ -16,3 +17,4 @@ pub use line::{Crossing, crossings};
 pub use point::{Within, volume_shares, within};
 pub(crate) use restart::{COORDINATES, Layout, Stored, bits, hash_of, hash_of_place};
 pub use restart::{Restart, RestartError, Resumed, fingerprint};
+pub(crate) use vortices::{gradient_amid, vortex_fields};

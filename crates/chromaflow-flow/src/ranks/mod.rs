@@ -171,7 +171,7 @@ pub struct Given<'a> {
 pub fn divide(
     ranks: &dyn Communicator,
     given: Option<Given<'_>>,
-    numbering: Numbering,
+    numbering: Numbering<'_>,
     (team, laps): (&Team, &mut Laps),
     color: impl Fn(&Mesh, &Pairs) -> Vec<u32> + Sync,
 ) -> Result<(Part, Option<Whole>), CommError> {

@@ -30,6 +30,7 @@ mod output;
 mod over_ranks;
 mod residual;
 mod setup;
+mod shear;
 mod ssor;
 mod start;
 #[cfg(test)]

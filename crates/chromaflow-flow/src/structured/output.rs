@@ -41,7 +41,8 @@ impl StructuredSolver {
 
 impl Shown for StructuredSystem {
     /// Density, velocity, pressure, mach, temperature, cp, entropy on the points of [`Grid::to_mesh`](crate::grid::Grid::to_mesh),
-    /// each the mean of the cells around it: on the boundary with those beyond it, which makes it the boundary's value.
+    /// each the mean of the cells around it: on the boundary with those beyond it, which makes it the boundary's value. Of turbulent flow also what
+    /// [`StructuredSystem::turbulence_fields`] says, of viscous flow what [`StructuredSystem::shear_fields`] says.
     fn fields(march: &mut March<Self>) -> Vec<Field> {
         let host = march.synced_mut();
         let _ = host.tell(Order::Fields);
@@ -51,6 +52,7 @@ impl Shown for StructuredSystem {
         let points = host.point_states();
         let mut fields = fields(host.physics.gas, host.free[4], host.config.freestream.mach, &points);
         fields.extend(host.turbulence_fields(&points));
+        fields.extend(host.shear_fields());
         fields
     }
 
@@ -136,18 +138,29 @@ impl StructuredSystem {
         &self,
         value: impl Fn(&BlockState, usize) -> [f64; W] + Copy,
     ) -> Vec<[f64; W]> {
+        self.around_points(|block, around| {
+            let mut sum = [0.0; W];
+            for at in around {
+                let w = value(block, at);
+                sum = std::array::from_fn(|c| sum[c] + 0.125 * w[c]);
+            }
+            sum
+        })
+    }
+
+    /// Of the eight cells around each point, ghosts included, in the same order and over ranks alike; bit d of a cell's number says whether it is the one
+    /// further along axis d.
+    pub(super) fn around_points<const W: usize>(
+        &self,
+        value: impl Fn(&BlockState, [usize; 8]) -> [f64; W] + Copy,
+    ) -> Vec<[f64; W]> {
         let block_points = |block: &BlockState| -> Vec<[f64; W]> {
             let [ni, nj, nk] = block.cells.count.map(|n| n + 1);
             let s = block.cells.stride;
+            let below: [usize; 8] = std::array::from_fn(|n| (0..3).map(|d| (1 - (n >> d & 1)) * s[d]).sum());
             let points = (0..ni * nj * nk).map(|n| {
                 let at = block.cells.inside([n % ni, n / ni % nj, n / (ni * nj)]);
-                let mut sum = [0.0; W];
-                for corner in 0..8 {
-                    let below: usize = (0..3).map(|d| (corner >> d & 1) * s[d]).sum();
-                    let w = value(block, at - below);
-                    sum = std::array::from_fn(|c| sum[c] + 0.125 * w[c]);
-                }
-                sum
+                value(block, below.map(|below| at - below))
             });
             points.collect()
         };

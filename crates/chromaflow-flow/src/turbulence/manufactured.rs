@@ -16,15 +16,15 @@ use chromaflow_device::Team;
 use std::sync::Arc;
 
 /// A function's value and gradient, and both with their gradients.
-type First = Dual<f64, 3>;
-type Second = Dual<First, 3>;
+pub(crate) type First = Dual<f64, 3>;
+pub(crate) type Second = Dual<First, 3>;
 /// A field.
 type Exact = fn(&[f64; 3]) -> f64;
 
 /// F: kinematic viscosity over the speed of sound and the side of the cube.
 pub(crate) const SCALE: f64 = 0.01;
 
-fn place(x: [f64; 3]) -> [Second; 3] {
+pub(crate) fn place(x: [f64; 3]) -> [Second; 3] {
     std::array::from_fn(|d| Second::variable(First::variable(x[d], d), d))
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn flow<T: Real>(x: &[T; 3]) -> [T; 5] {
     ]
 }
 
-fn nut<T: Real>(x: &[T; 3]) -> T {
+pub(crate) fn nut<T: Real>(x: &[T; 3]) -> T {
     T::c(5.0) + T::c(2.0) * bend(x, [2.0, -1.0, 1.5], 0.4)
 }
 
@@ -77,7 +77,7 @@ fn diffused(by: First, slope: &[First; 3]) -> f64 {
 }
 
 /// What Spalart-Allmaras needs for [`nut`]; the gas has constant viscosity 1, so that nu is 1 / rho.
-fn source_of_nut(x: [f64; 3]) -> f64 {
+pub(crate) fn source_of_nut(x: [f64; 3]) -> f64 {
     let model = SpalartAllmaras { variant: SaVariant::Negative, scale: SCALE };
     let (w, at) = (flow(&x), flow(&std::array::from_fn(|d| First::variable(x[d], d))));
     let (value, slope) = slopes(nut(&place(x)));
@@ -92,7 +92,8 @@ fn source_of_nut(x: [f64; 3]) -> f64 {
 
 /// What a model of two equations needs for [`k`] and [`omega`].
 pub(crate) fn source_of_two(variant: KOmegaVariant, x: [f64; 3]) -> [f64; 2] {
-    let model = KOmega { variant, ambient_k: First::c(0.0), ambient_omega: First::c(0.0) };
+    let model =
+        KOmega { variant, ambient_k: First::c(0.0), ambient_omega: First::c(0.0), roughness: First::c(0.0) };
     let here: [First; 3] = std::array::from_fn(|d| First::variable(x[d], d));
     let (w, at) = (flow(&x), flow(&here));
     let (of_k, of_omega) = (slopes(k(&place(x))), slopes(omega(&place(x))));
@@ -167,6 +168,62 @@ fn errors(model: TurbulenceModel, second_order: bool, n: usize) -> Vec<f64> {
         }
     }
     sums.into_iter().map(|sum: f64| (sum / count).sqrt()).collect()
+}
+
+/// Gas at rest next to a slightly rough wall, k next to nothing: omega of the viscous layer ends at Wilcox's value, 6 nu / (beta (z + z_0)^2). Of second order in the cells, which are a
+/// fifth of z_0 high at the wall and eight times as high at the top.
+#[test]
+fn omega_of_a_rough_wall_is_that_of_the_viscous_layer() {
+    for (model, beta) in [(TurbulenceModel::Sst, 0.075_f64), (TurbulenceModel::KOmega, 0.0708)] {
+        let errors = [12, 24].map(|n| {
+            let roughness = 1.0;
+            let end = roughness * (6.0 / (4e4 * beta)).sqrt();
+            let exact = |x: [f64; 3]| 6.0 * SCALE / (beta * (x[2] + end).powi(2));
+            let turbulence = TurbulenceConfig { model, roughness, ..TurbulenceConfig::default() };
+            let mut config = along_a_wall(turbulence);
+            config.freestream.reynolds = config.freestream.mach / SCALE;
+            config.gas.sutherland = false;
+            let mut mesh = box_mesh([2, 2, n], [1.0, 1.0, 1.0], Cells::Hexes, 0.0);
+            for x in &mut mesh.nodes {
+                x[2] = 0.3 * (2.0 * x[2]).exp_m1() / 2.0_f64.exp_m1();
+            }
+            for marker in &mut mesh.markers {
+                marker.name = marker.name.replace("min", "0").replace("max", "1");
+            }
+            let mut solver = FlowSolver::new(&mesh, config, Arc::new(Team::new(1))).unwrap();
+            solver.set_state(|_| [1.0, 0.0, 0.0, 0.0, 1.0 / 1.4 / 0.4]);
+            let sides = ["x0", "x1", "y0", "y1", "z1"];
+            solver.set_unknown("k", |_| 1e-12).unwrap();
+            solver.set_unknown("omega", exact).unwrap();
+            solver.hold_unknown("omega", &sides, exact).unwrap();
+            solver.hold_unknown("k", &sides, |_| 1e-12).unwrap();
+            let host = &mut solver.host;
+            let at = Moment { together: false, ..Moment::first(1e3) };
+            host.compute_residual(&at);
+            let mut coupled = std::mem::take(&mut host.coupled);
+            let (view, system) = (host.view(&[], &host.fluxes), &mut coupled[0]);
+            let (mut first, mut last) = (0.0, 0.0);
+            for step in 0..300 {
+                system.prepare(&view);
+                last = system.compute_residual(&view, &at)[1];
+                first = if step == 0 { last } else { first };
+                if last < 1e-9 * first {
+                    break;
+                }
+                system.advance(&view, &at).unwrap();
+            }
+            assert!(last < 1e-7 * first, "{model:?}, {n}: {last} of {first}");
+            let at_wall = host.nodes.iter().position(|node| node[7] == 0.0).unwrap();
+            let found = system.state.values[2 * at_wall + 1];
+            assert!((found / (4e4 * SCALE) - 1.0).abs() < 1e-12, "{model:?}: {found} at the wall");
+            let off = host.nodes.iter().enumerate().map(|(i, node)| {
+                (system.state.values[2 * i + 1] / exact([node[5], node[6], node[7]]) - 1.0).abs()
+            });
+            off.fold(0.0, f64::max)
+        });
+        println!("{model:?}: {errors:?}");
+        assert!(errors[1] < 0.05 && errors[1] < 0.35 * errors[0], "{model:?}: {errors:?}");
+    }
 }
 
 /// The orders that are promised: with advection of first order one, of second order two.

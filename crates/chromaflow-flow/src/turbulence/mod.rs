@@ -5,6 +5,8 @@ pub mod hybrid;
 pub mod k_omega;
 #[cfg(test)]
 pub(crate) mod manufactured;
+#[cfg(test)]
+mod manufactured_flow;
 pub mod spalart_allmaras;
 #[cfg(test)]
 pub(crate) mod testcases;

@@ -58,6 +58,17 @@ impl Velocities<'_> {
         gradient
     }
 
+    /// The mean of the gradients of those cells at some places that are the block's own.
+    pub fn mean_gradient(&self, places: [usize; 8]) -> [[f64; 3]; 3] {
+        let (mut sum, mut count) = ([[0.0; 3]; 3], 0.0);
+        for at in places.into_iter().filter(|&at| self.metrics.cells.number(at).is_some()) {
+            let own = self.gradient(at);
+            count += 1.0;
+            (0..3).for_each(|i| (0..3).for_each(|k| sum[i][k] += own[i][k]));
+        }
+        sum.map(|row| row.map(|g| g / f64::max(count, 1.0)))
+    }
+
     /// Volume through the area `n` between two cells, by the mean of their velocities.
     pub fn passing(&self, a: usize, b: usize, n: &[f64; 3]) -> f64 {
         let (a, b) = (self.at(a), self.at(b));

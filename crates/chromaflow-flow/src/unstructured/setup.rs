@@ -20,7 +20,7 @@ use crate::march::{FlowError, Times};
 use crate::mesh::pairs::Pairs;
 use crate::mesh::periodic::Images;
 use crate::mesh::{Mesh, Planar};
-use crate::numbering::renumber;
+use crate::numbering::{merged_lines, renumber};
 use crate::parallel;
 use crate::ranks::Rows;
 use crate::residual::{TurnedEdges, ViscousElements, is_node_wise, primitive_of, round_off};
@@ -29,6 +29,7 @@ use chromaflow::dist::Share;
 use chromaflow::order::Plan;
 use chromaflow_comm::Solo;
 use chromaflow_device::{Buffer, Team};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -66,7 +67,8 @@ impl FlowSolver {
             return Self::divided(Some((mesh, merged, images)), config, (team, laps), ranks);
         }
         let config = without_sides(config);
-        let numbered = renumber(&merged, numbering(&config.implicit), &team);
+        let lines = lines_of(&config, images.as_ref());
+        let numbered = renumber(&merged, numbering(&config.implicit, lines.as_deref()), &team);
         laps.end("order");
         Self::numbered(numbered, config, (team, laps), (images, None))
     }
@@ -284,6 +286,12 @@ pub(super) fn completed(mesh: &Mesh, mut config: FlowConfig) -> Result<FlowConfi
 }
 
 /// The number that a node has in the mesh's file; of joined ones the first.
+/// Lines of the merged mesh, where they are given.
+pub(super) fn lines_of<'a>(config: &'a FlowConfig, images: Option<&Images>) -> Option<Cow<'a, [Vec<u32>]>> {
+    let given = config.lines.as_deref()?;
+    Some(images.map_or(Cow::Borrowed(given), |images| Cow::Owned(merged_lines(given, &images.merged))))
+}
+
 fn node_in_file(node: u32, images: Option<&Images>) -> usize {
     images.map_or(node as usize, |images| images.first[node as usize] as usize)
 }

@@ -5,7 +5,7 @@ use crate::config::Boundary;
 use crate::dual::{Patch, along_and_rest, dot, norm, smooth_normal};
 use crate::gas::{Transport, temperature, viscosity};
 use crate::march::{Host, Order, Spread};
-use crate::output::Field;
+use crate::output::{Field, vortex_fields};
 use crate::residual::{NodeGradients, primitive_of};
 
 impl FlowSolver {
@@ -59,8 +59,8 @@ impl FlowSystem {
         let (mut gradients, zeros) = (vec![[[0.0; 3]; 4]; rows], vec![0.0; rows]);
         let out = gradients.as_flattened_mut().as_flattened_mut();
         NodeGradients::<1, 13>::new(elements, rows).compute(&self.team, elements, &self.nodes, &zeros, out);
-        fields.push(vector("vorticity", gradients.iter().map(vorticity).collect()));
-        fields.push(Field::scalar("q_criterion", gradients.iter().map(q_criterion).collect()));
+        let of_velocity: Vec<[[f64; 3]; 3]> = gradients.iter().map(|[u, v, w, _]| [*u, *v, *w]).collect();
+        fields.extend(vortex_fields(&of_velocity));
         fields
     }
 
@@ -142,18 +142,6 @@ impl FlowSystem {
 /// Size of the area vector of a wall's part over the part's area below which it is the edge of two sides: they turn by more than 120 degrees.
 pub(super) const SHARP: f64 = 0.5;
 
-/// The curl of the velocity, of its gradient du_i/dx_k.
-fn vorticity([g @ .., _]: &[[f64; 3]; 4]) -> [f64; 3] {
-    [g[2][1] - g[1][2], g[0][2] - g[2][0], g[1][0] - g[0][1]]
-}
-
-/// Q = (|W|^2 - |S|^2) / 2 with W and S the antisymmetric and the symmetric part of the gradient of the velocity: positive in
-/// vortices (Hunt, Wray and Moin, CTR-S88, 1988).
-fn q_criterion([g @ .., _]: &[[f64; 3]; 4]) -> f64 {
-    let pairs = (0..3).flat_map(|i| (0..3).map(move |k| (i, k)));
-    -0.5 * pairs.map(|(i, k)| g[i][k] * g[k][i]).sum::<f64>()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,17 +150,6 @@ mod tests {
     use crate::mesh::generate::Airfoil;
     use chromaflow_device::Team;
     use std::sync::Arc;
-
-    /// A body that turns at the rate w has vorticity 2 w and Q = w^2; pure shear has no Q; pure strain a negative one.
-    #[test]
-    fn vortices_are_told_from_shear() {
-        let turning = [[0.0, -3.0, 0.0], [3.0, 0.0, 0.0], [0.0; 3], [0.0; 3]];
-        assert_eq!((vorticity(&turning), q_criterion(&turning)), ([0.0, 0.0, 6.0], 9.0));
-        let shear = [[0.0, 0.0, 2.0], [0.0; 3], [0.0; 3], [0.0; 3]];
-        assert_eq!((vorticity(&shear), q_criterion(&shear)), ([0.0, 2.0, 0.0], 0.0));
-        let strain = [[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0; 3], [0.0; 3]];
-        assert_eq!((vorticity(&strain), q_criterion(&strain)), ([0.0; 3], -1.0));
-    }
 
     /// At the sharp trailing edge of an airfoil area, and with it friction and y+, are those of both sides: like those of the neighbors.
     #[test]

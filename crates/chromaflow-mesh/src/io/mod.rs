@@ -5,6 +5,7 @@ mod gmf;
 mod gmf_write;
 mod gmsh;
 mod gmsh_write;
+mod lines;
 mod mapbc;
 mod openfoam;
 mod patches;
@@ -16,6 +17,7 @@ mod vtu;
 mod write;
 
 pub use gmf_write::write_solb;
+pub use lines::{read_lines, write_lines};
 pub use slices::{Counts, Names, Slice, SliceFace, Slices, Survey, mend, range_of, reader_of};
 pub use ugrid::Layout;
 pub use write::{write, write_as};

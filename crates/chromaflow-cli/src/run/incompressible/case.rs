@@ -444,11 +444,6 @@ impl IncompressibleCase {
                 return fail(&[section, key], value, "a positive number");
             }
         }
-        if !self.output.averages.is_empty() {
-            return Err(
-                source.error(&["output", "averages"], "means of fields are of unsteady runs of meshes")
-            );
-        }
         self.output.check(m.mode, source)?;
         let n = self.numerics;
         if !(1..=2).contains(&n.order) {

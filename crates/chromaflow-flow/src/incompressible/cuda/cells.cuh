@@ -12,7 +12,7 @@ typedef pointwise::Array<double, 4> Q4;
 // Numbers of the set-up, then those of a turbulence model, then those of each scalar, in the order of `numbers` in
 // grid.rs.
 struct Model {
-    double inflow[2], variant, prandtl, second_order, rotating, cfl_ratio, ambient_k, ambient_omega;
+    double inflow[2], variant, prandtl, second_order, rotating, cfl_ratio, ambient_k, ambient_omega, roughness;
 };
 struct Scalar {
     double diffusivity, buoyancy[3], reference;

@@ -123,6 +123,11 @@ pub(super) fn diffusivity_at(turbulence: Option<&Turbulence>, patch: &Patch, fac
 }
 
 impl Turbulence {
+    /// Distance from walls of the cell at a place of a block.
+    pub fn distance(&self, block: usize, at: usize) -> f64 {
+        self.blocks[block].distance[at]
+    }
+
     fn terms_of(&self, row: usize) -> &[f64; TERMS] {
         self.terms[row * TERMS..][..TERMS].try_into().expect("the numbers of a row")
     }

@@ -26,10 +26,10 @@ pub struct LinearSolver {
     share: Option<Arc<Share>>,
 }
 
-/// How the nodes of a mesh are ordered for it: as [`plan_options`] says, in lines where they are relaxed.
-pub fn numbering(implicit: &Implicit) -> Numbering {
+/// How the nodes of a mesh are ordered for it: as [`plan_options`] says, in lines where they are relaxed, those that are `given` or others.
+pub fn numbering<'a>(implicit: &Implicit, given: Option<&'a [Vec<u32>]>) -> Numbering<'a> {
     let lines = implicit.preconditioner == PreconditionerKind::Lines;
-    Numbering { plan: plan_options(implicit), lines }
+    Numbering { plan: plan_options(implicit), lines, given }
 }
 
 /// The order of the rows: by colors, but for incomplete factors and Gauss-Seidel sweeps, which have a choice. Fronts of Cuthill and McKee are colored for

@@ -171,7 +171,7 @@ impl Sliced {
     pub fn divide(
         mut self,
         ranks: &dyn Communicator,
-        numbering: Numbering,
+        numbering: Numbering<'_>,
         (team, laps): (&Team, &mut Laps),
         viscous: bool,
     ) -> Result<(Part, Kept), SlicedError> {

@@ -79,7 +79,7 @@ impl Found<'_> {
     /// Checks the mesh, orders and colors its rows, and puts the part together.
     pub fn into_part(
         self,
-        numbering: Numbering,
+        numbering: Numbering<'_>,
         (team, laps): (&Team, &mut Laps),
         viscous: bool,
         mut held: Held,
@@ -204,7 +204,7 @@ impl Found<'_> {
         &self,
         nodes: &Nodes,
         graph: &Adjacency,
-        numbering: Numbering,
+        numbering: Numbering<'_>,
         team: &Team,
     ) -> Result<Rows, SlicedError> {
         let (ranks, n, own) = (self.ranks, nodes.numbers.len(), &nodes.own);

@@ -18,7 +18,11 @@ use std::time::Duration;
 
 const SIZES: [usize; 6] = [1, 2, 3, 5, 8, 40];
 
-fn parts(path: &Path, size: usize, numbering: Numbering) -> Result<Vec<(Part, Kept)>, RunError<SlicedError>> {
+fn parts(
+    path: &Path,
+    size: usize,
+    numbering: Numbering<'static>,
+) -> Result<Vec<(Part, Kept)>, RunError<SlicedError>> {
     let path = path.to_owned();
     run(size, Duration::from_secs(60), move |ranks: &Threads| {
         let sliced = Sliced::read(ranks, &path, &ReadOptions::default())?;
@@ -184,7 +188,7 @@ fn rows_without_colors_are_those_of_ranks() {
     let (_dir, path, whole) = stored(&mixed_cube(5, 0.2), "mixed.lb8.ugrid");
     let plan = PlanOptions { rcm: Rcm::Always, coloring: ColoringMethod::None, balance: false };
     for size in [1, 3] {
-        let found = parts(&path, size, Numbering { plan, lines: false }).unwrap();
+        let found = parts(&path, size, Numbering { plan, ..Numbering::default() }).unwrap();
         let mut next = 0;
         for (rank, (part, _)) in (0..).zip(&found) {
             let own = part.global.iter().zip(&part.owner).filter(|(_, owner)| **owner == rank);

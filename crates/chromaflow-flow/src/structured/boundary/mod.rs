@@ -205,7 +205,7 @@ impl PatchState {
 
     /// (u, v, w, T) at a no-slip wall and their gradient there. Under turbulent flow it is that of the first cell alone, within the
     /// sublayer, where velocities are linear: exact however cells are stretched.
-    fn wall_gradient(&self, physics: &Physics, view: &View, x: &[f64; 3]) -> ([f64; 4], [[f64; 3]; 4]) {
+    pub fn wall_gradient(&self, physics: &Physics, view: &View, x: &[f64; 3]) -> ([f64; 4], [[f64; 3]; 4]) {
         let (deep, volume) = match (physics.turbulence, view.deep) {
             (Some(_), _) => (0.0, view.own),
             (None, true) => (1.0, view.volume),

@@ -51,7 +51,7 @@ pub(super) fn channel_sides(mach: f64) -> [(&'static str, Boundary); 4] {
     [("inlet", inlet), ("outlet", outlet), ("lower", Boundary::SlipWall), ("upper", Boundary::SlipWall)]
 }
 
-fn solve(grid: Grid, config: StructuredConfig) -> StructuredSolver {
+pub(in crate::structured) fn solve(grid: Grid, config: StructuredConfig) -> StructuredSolver {
     let mut solver = StructuredSolver::new(grid, config, Arc::new(Team::new(1))).unwrap();
     let outcome = solver.run(|_| true);
     assert_eq!(outcome, Outcome::Converged, "after {}", solver.iteration());

@@ -5,6 +5,7 @@ mod operators;
 mod options;
 mod over_ranks;
 mod sectors;
+mod shear;
 mod shocks;
 pub(super) mod turbulence;
 mod two_equations;

@@ -38,7 +38,7 @@ fn uniform_turbulence_changes_by_its_sources_alone() {
         set(&mut solver, |_| 0.02, |_| 7.0);
         let rates = [0, 1].map(|v| rates_of(&mut solver, v));
         let variant = KOmegaVariant::of(model).unwrap();
-        let exact = KOmega { variant, ambient_k: 0.0, ambient_omega: 0.0 };
+        let exact = KOmega { variant, ambient_k: 0.0, ambient_omega: 0.0, roughness: 0.0 };
         let (mut far, still) = (0, [[0.0; 3]; 2]);
         for (i, (x, _)) in solver.cells().iter().enumerate() {
             let [f1, f2] = k_omega_blending(exact, &[1.0, 0.5 / 100.0], x[1], &[0.02, 7.0], &still);
@@ -385,15 +385,16 @@ fn the_matrix_is_that_of_the_residual() {
     assert!(seen > 100, "{seen}");
 }
 
-/// Walls are felt half a cell away: k goes to nothing there, omega comes from Menter's value by the distance of the first center.
+/// Walls are felt half a cell away: k goes to nothing there, omega comes from Menter's value by the distance of the first center, or Wilcox's.
 #[test]
 fn walls_have_no_k_and_an_omega_by_the_first_cell() {
-    for model in MODELS {
+    for (model, roughness) in MODELS.into_iter().flat_map(|model| [(model, 0.0), (model, 0.5)]) {
         let rates = |wall: Boundary| {
             let grid = BoxGrid { cells: [4, 5, 3], size: [1.0; 3], wave: 0.0 }.grid();
             let mut config = over_a_wall(&grid, wall);
             config.boundaries.insert("ymax".to_owned(), Boundary::NoSlipAdiabatic);
-            config.turbulence.as_mut().unwrap().model = model;
+            let turbulence = config.turbulence.as_mut().unwrap();
+            (turbulence.model, turbulence.roughness) = (model, roughness);
             config.gas.sutherland = false;
             let mut solver = StructuredSolver::new(grid, config, team(1)).unwrap();
             let still = conserved(GasConfig::default().gas(), &[1.25, 0.0, 0.0, 0.0, 1.0]);
@@ -405,7 +406,7 @@ fn walls_have_no_k_and_an_omega_by_the_first_cell() {
         };
         let (with, without) = (rates(Boundary::NoSlipAdiabatic), rates(Boundary::Symmetry));
         let variant = KOmegaVariant::of(model).unwrap();
-        let exact = KOmega { variant, ambient_k: 0.0, ambient_omega: 0.0 };
+        let exact = KOmega { variant, ambient_k: 0.0, ambient_omega: 0.0, roughness };
         // Height 0.2: mu / (0.1 * 0.2) of the difference; the source's blending sees the other wall from afar.
         let (mu, omega) = (0.5 / 100.0, k_omega_wall(exact, 0.5 / 100.0 / 1.25, 0.1));
         let through = mu / 0.02;

@@ -1,23 +1,20 @@
-//! Fields, friction and heights at walls, the model's unknowns in restarts.
+//! Fields, heights at walls, the model's unknowns in restarts.
 
 use super::super::block::BlockState;
-use super::super::boundary::PatchState;
 use super::super::start::near_walls;
 use super::super::{StructuredSolver, StructuredSystem};
 use super::k_omega::hybrid_at;
 use super::spalart_allmaras::SaTerms;
 use super::{GridTurbulence, MOST, Model};
 use crate::config::Hybrid;
-use crate::equations::perfect_gas::{N, State};
+use crate::equations::perfect_gas::State;
 use crate::gas::{temperature, viscosity};
 use crate::march::{FlowError, Spread};
-use crate::mesh::Mesh;
 use crate::on_grid::Shown;
 use crate::output::{Field, Restart};
 use crate::turbulence::hybrid::FIELDS;
 use crate::turbulence::spalart_allmaras::{eddy_ratio, sa_viscosities};
 use crate::wall_distance::NearWalls;
-use crate::wall_law::law_friction;
 
 impl StructuredSolver {
     /// An unknown of the turbulence model of all cells, in the order of [`StructuredSolver::state`]; nothing where the model has none of this name.
@@ -45,26 +42,17 @@ impl StructuredSolver {
 /// Endings of the names of restart fields: present values, the last time level, the one before.
 const ENDINGS: [&str; 3] = ["", "_last", "_before"];
 
-/// A face of a wall without slip: friction of the fluid on it per area, over the dynamic pressure; y u_tau / nu of the first cell's center; the
-/// face's area.
-type WallFace = State;
-
-impl PatchState {
-    /// Whether turbulence ends at it.
-    fn holds(&self) -> bool {
-        self.condition.kind.is_no_slip()
-    }
-}
-
 impl StructuredSystem {
     /// See [`March::y_plus`](crate::march::March::y_plus).
     pub(in crate::structured) fn heights_at_walls(&self) -> Vec<(String, Spread)> {
+        if self.physics.turbulence.is_none() {
+            return Vec::new();
+        }
         let mut walls: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
-        for (name, faces) in self.wall_faces() {
-            let heights = faces.iter().map(|&[.., height, area]| (height, area));
+        for (name, heights) in self.wall_heights() {
             match walls.iter_mut().find(|(other, _)| *other == name) {
                 Some((_, all)) => all.extend(heights),
-                None => walls.push((name, heights.collect())),
+                None => walls.push((name, heights)),
             }
         }
         let spread =
@@ -72,44 +60,8 @@ impl StructuredSystem {
         walls.into_iter().filter_map(spread).collect()
     }
 
-    /// Faces of walls without slip in turbulent flow, patch by patch; none without a model. Over ranks all of them on rank 0, none
-    /// elsewhere.
-    fn wall_faces(&self) -> Vec<(String, Vec<WallFace>)> {
-        if self.physics.turbulence.is_none() {
-            return Vec::new();
-        }
-        let of = |patch: &PatchState| -> Vec<WallFace> {
-            patch.faces.iter().map(|(cell, x)| self.wall_face(patch, *cell, x)).collect()
-        };
-        let own = self.patches.iter().filter(|patch| patch.holds()).map(of).collect();
-        let names = self.all_patches().iter().filter(|patch| patch.holds()).map(|patch| patch.name.clone());
-        names.zip(self.of_all_patches(PatchState::holds, own)).collect()
-    }
-
-    fn wall_face(&self, patch: &PatchState, cell: [usize; 3], middle: &[f64; 3]) -> WallFace {
-        let block = &self.blocks[patch.window.block];
-        let view = patch.view(block, block.cells.inside(cell));
-        let (_, friction) = patch.flux(&self.physics, &view, middle);
-        let size = |v: &[f64; 3]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
-        let area = size(&view.n);
-        let stress = friction.map(|f| if area > 0.0 { f / area } else { 0.0 });
-        let dynamic = 0.5 * self.config.freestream.mach.powi(2);
-        let [x, y, z] = stress.map(|f| f / dynamic);
-        if let (Some(place), Some(transport)) = (patch.law_at(&view, middle), self.physics.transport) {
-            let [height, _] = law_friction(self.physics.gas, transport, place, &view.w[0]);
-            return [x, y, z, height, area];
-        }
-        let distance = block.eddies.distance[block.number(cell)];
-        let w = &view.w[0];
-        let mu = self.physics.transport.map_or(1.0, |transport| {
-            transport.scale * viscosity(transport, temperature(self.physics.gas, w))
-        });
-        let height = distance * (size(&stress) * w[0]).sqrt() / mu;
-        [x, y, z, height, area]
-    }
-
     /// Of turbulent flow, on points of these states: the model's unknowns, distance from walls, eddy viscosity over the gas's own and over rho_inf a_inf and the
-    /// grid's length unit; friction and y+ of walls without slip, means over the faces around a point.
+    /// grid's length unit.
     pub(in crate::structured) fn turbulence_fields(&mut self, points: &[State]) -> Vec<Field> {
         let (Some(turbulence), Some(transport)) = (self.physics.turbulence, self.physics.transport) else {
             return Vec::new();
@@ -131,7 +83,6 @@ impl StructuredSystem {
         if self.config.turbulence.as_ref().is_some_and(|config| config.hybrid != Hybrid::None) {
             shares = self.on_points(|block, at| self.hybrid_of(turbulence, block, at));
         }
-        let walls = self.wall_faces();
         if points.is_empty() {
             return Vec::new(); // rank 0 has all of them
         }
@@ -150,15 +101,12 @@ impl StructuredSystem {
         let mesh = self.grid.to_mesh();
         let distance = near_walls((&self.grid, &mesh), self.all_patches(), &mesh.nodes, &self.team)
             .map_or_else(|_| NearWalls::nowhere(all.len()).distances(), |near| near.distances());
-        let [friction, heights] = wall_fields(&mesh, &walls);
         let of = |(v, name): (usize, &&str)| Field::scalar(name, all.iter().map(|point| point[v]).collect());
         let mut fields: Vec<Field> = names.iter().enumerate().map(of).collect();
         fields.extend([
             Field::scalar("wall_distance", distance),
             Field::scalar("eddy_viscosity_ratio", both.iter().map(|pair| pair[0]).collect()),
             Field::scalar("eddy_viscosity", both.iter().map(|pair| pair[1]).collect()),
-            friction,
-            heights,
         ]);
         if !shares.is_empty() {
             for (c, name) in FIELDS.iter().enumerate() {
@@ -253,24 +201,4 @@ impl StructuredSystem {
             }
         }
     }
-}
-
-/// Friction and y+ on the nodes of the grid's mesh.
-fn wall_fields(mesh: &Mesh, walls: &[(String, Vec<WallFace>)]) -> [Field; 2] {
-    let mut sums = vec![[0.0; N]; mesh.nodes.len()];
-    for marker in &mesh.markers {
-        // Quadrilaterals of a marker come patch by patch.
-        let faces = walls.iter().filter(|(name, _)| *name == marker.name).flat_map(|(_, faces)| faces);
-        for (&[x, y, z, height, _], quad) in faces.zip(&marker.quads) {
-            for &node in quad {
-                for (sum, value) in sums[node as usize].iter_mut().zip([x, y, z, height, 1.0]) {
-                    *sum += value;
-                }
-            }
-        }
-    }
-    let mean = |sum: &State| sum.map(|s| s / sum[4].max(1.0));
-    let friction = sums.iter().map(mean).flat_map(|[x, y, z, ..]| [x, y, z]).collect();
-    let heights = sums.iter().map(mean).map(|sum| sum[3]).collect();
-    [Field::vector("skin_friction", 3, friction), Field::scalar("y_plus", heights)]
 }

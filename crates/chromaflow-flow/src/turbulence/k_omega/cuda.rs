@@ -114,7 +114,11 @@ impl KOmegaCuda {
             cfl_ratio: host.config.cfl_ratio,
             gradient: NodeGradientsCuda::new(stream, &host.gradients)?,
             kernels: Kernels::of(&module)?,
-            numbers: stream.upload(&[host.model.ambient_k, host.model.ambient_omega])?,
+            numbers: stream.upload(&[
+                host.model.ambient_k,
+                host.model.ambient_omega,
+                host.model.roughness,
+            ])?,
             distance: stream.upload(&host.distance)?,
             production: stream.upload(&host.production)?,
             hybrid,

@@ -46,8 +46,10 @@ const MOST_2003: f64 = 10.0;
 const MOST: f64 = 20.0;
 /// Smallest cross diffusion in F1, over rho omega^2: in the place of a number with units, which would tie the model to those of the mesh.
 const LEAST_CROSS: f64 = 1e-30;
-/// Menter's omega at a wall over nu / (beta d1^2).
-const WALL: f64 = 60.0;
+/// omega of the viscous layer over nu / (beta d^2); Menter's at a wall over that at the first node off it; Wilcox's at a rough wall over nu / k_s^2.
+const SUBLAYER: f64 = 6.0;
+const MENTER: f64 = 10.0;
+const ROUGH: f64 = 4e4;
 /// sqrt(beta*) and kappa of the logarithmic layer.
 const ROOT_BETA_STAR: f64 = 0.3;
 const LOG_KAPPA: f64 = 0.41;
@@ -83,6 +85,8 @@ pub struct KOmega<T> {
     pub ambient_k: T,
     /// See [`Self::ambient_k`].
     pub ambient_omega: T,
+    /// Height of the roughness of walls, of Wilcox's omega there; 0 for Menter's.
+    pub roughness: T,
 }
 
 impl KOmega<f64> {
@@ -93,6 +97,7 @@ impl KOmega<f64> {
             variant: self.variant,
             ambient_k: T::c(self.ambient_k),
             ambient_omega: T::c(self.ambient_omega),
+            roughness: T::c(self.roughness),
         }
     }
 }
@@ -189,7 +194,7 @@ pub fn k_omega_blending<T: Real>(
 ///
 /// ```
 /// use chromaflow_flow::turbulence::k_omega::{KOmega, KOmegaVariant, k_omega_rate};
-/// let model = KOmega { variant: KOmegaVariant::Sst, ambient_k: 0.0, ambient_omega: 0.0 };
+/// let model = KOmega { variant: KOmegaVariant::Sst, ambient_k: 0.0, ambient_omega: 0.0, roughness: 0.0 };
 /// assert_eq!(k_omega_rate(model, 1.0, 5.0, &[1.0; 4]), [5.0, 1.0]);
 /// assert_eq!(k_omega_rate(model, 1.0, 5.0, &[3.1, 0.0, 0.0, 0.0]), [10.0, 0.0]);
 /// ```
@@ -312,21 +317,37 @@ pub fn k_omega_sources<T: Real>(
     ]
 }
 
-/// omega at a wall by Menter: ten times that of the layer next to it at the distance of the first node off the wall,
-/// 60 nu / (beta d1^2).
+/// omega of the viscous layer at a distance from the wall, 6 nu / (beta d^2): where nu d2 omega/dy2 = beta omega^2 without a bound at the wall.
 ///
-/// ```
-/// use chromaflow_flow::turbulence::k_omega::{KOmega, KOmegaVariant, k_omega_wall};
-/// let model = KOmega { variant: KOmegaVariant::Sst, ambient_k: 0.0, ambient_omega: 0.0 };
-/// assert!((k_omega_wall(model, 0.5, 2.0) - 100.0_f64).abs() < 1e-12);
-/// ```
+/// **Source**: Wilcox, Turbulence Modeling for CFD (2006), 4.6.3.
 #[inline(always)]
-pub fn k_omega_wall<T: Real>(model: KOmega<T>, kinematic: T, distance: T) -> T {
+pub fn k_omega_viscous<T: Real>(model: KOmega<T>, kinematic: T, distance: T) -> T {
     let mut beta = T::c(BETA[0]);
     if model.variant == KOmegaVariant::Wilcox {
         beta = T::c(WILCOX_BETA);
     }
-    T::c(WALL) * kinematic / (beta * distance * distance)
+    T::c(SUBLAYER) * kinematic / (beta * distance * distance)
+}
+
+/// omega at a wall by Menter: ten times that of the layer next to it at the distance of the first node off the wall,
+/// 60 nu / (beta d1^2). Of a wall with a height of roughness k_s by Wilcox, whatever the mesh: u_tau^2 / nu (200 / k_s+)^2 = 40000 nu / k_s^2, for k_s+ up to 5, which are smooth to the flow;
+/// omega of the viscous layer is then 6 nu / (beta (y + y_0)^2) with y_0 = k_s sqrt(6 / (40000 beta)), some 0.045 k_s.
+///
+/// **Source**: Menter, AIAA J. 32(8) (1994), eq. A12; Wilcox, AIAA J. 46(11) (2008), eq. 22.
+///
+/// ```
+/// use chromaflow_flow::turbulence::k_omega::{KOmega, KOmegaVariant, k_omega_wall};
+/// let model = KOmega { variant: KOmegaVariant::Sst, ambient_k: 0.0, ambient_omega: 0.0, roughness: 0.0 };
+/// assert!((k_omega_wall(model, 0.5, 2.0) - 100.0_f64).abs() < 1e-12);
+/// let rough = KOmega { roughness: 0.1, ..model };
+/// assert!((k_omega_wall(rough, 0.5, 2.0) - 2e6_f64).abs() < 1e-6);
+/// ```
+#[inline(always)]
+pub fn k_omega_wall<T: Real>(model: KOmega<T>, kinematic: T, distance: T) -> T {
+    let rough = model.roughness.gt(T::c(0.0));
+    let height = T::select(rough, model.roughness, T::c(1.0));
+    let wilcox = T::c(ROUGH) * kinematic / (height * height);
+    T::select(rough, wilcox, T::c(MENTER) * k_omega_viscous(model, kinematic, distance))
 }
 
 /// k and omega at a wall with a law, `units` the y+ of the first node off it at `distance`, `kinematic` nu there. omega has the viscous layer's
@@ -346,7 +367,7 @@ pub fn k_omega_wall<T: Real>(model: KOmega<T>, kinematic: T, distance: T) -> T {
 ///
 /// ```
 /// use chromaflow_flow::turbulence::k_omega::{KOmega, KOmegaVariant, k_omega_law};
-/// let model = KOmega { variant: KOmegaVariant::Sst, ambient_k: 0.0, ambient_omega: 0.0 };
+/// let model = KOmega { variant: KOmegaVariant::Sst, ambient_k: 0.0, ambient_omega: 0.0, roughness: 0.0 };
 /// // In the viscous layer 2.46 w_v = 14.8 nu / (beta d^2), in the logarithmic one 3.41 w_l.
 /// let [k, omega] = k_omega_law(model, true, 1e-3, 0.5, 2.0_f64);
 /// assert!(k < 1e-12 && (omega / 24.63 - 1.0).abs() < 1e-3);
@@ -399,7 +420,7 @@ fn at_wall_with_law<T: Real>(
     if !blended {
         return [k, factor * log];
     }
-    let viscous = T::c(0.1) * k_omega_wall(model, kinematic, distance);
+    let viscous = k_omega_viscous(model, kinematic, distance);
     [k, factor * (viscous * viscous + log * log).sqrt()]
 }
 

@@ -9,10 +9,11 @@ typedef pointwise::Array<Along, 2> PairAlong;
 
 // Numbers of the model, in the order of `numbers` in cuda.rs.
 struct Numbers {
-    double ambient_k, ambient_omega;
+    double ambient_k, ambient_omega, roughness;
 };
 template <class T> __device__ __forceinline__ pointwise::KOmega<T> model_of(const Numbers* numbers) {
-    return {static_cast<pointwise::KOmegaVariant>(VARIANT), T(numbers->ambient_k), T(numbers->ambient_omega)};
+    return {static_cast<pointwise::KOmegaVariant>(VARIANT), T(numbers->ambient_k), T(numbers->ambient_omega),
+            T(numbers->roughness)};
 }
 // Density and viscosity.
 __device__ __forceinline__ Pair gas_at(const State& w, const Params* params) {

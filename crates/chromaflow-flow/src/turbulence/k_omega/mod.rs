@@ -11,7 +11,7 @@
 //! choice of second): constants stay, whatever the flow does. Gradients at nodes, of velocity, k and omega, are means of the
 //! elements' ([`NodeGradients`]).
 //!
-//! **Boundaries**: at walls without slip k = 0 and Menter's omega, [`k_omega_wall`], which follows the viscosity of the gas there;
+//! **Boundaries**: at walls without slip k = 0 and Menter's omega, or Wilcox's of a slightly rough one, [`k_omega_wall`], which follows the viscosity of the gas there;
 //! what enters through open boundaries has the values of the free stream; nothing diffuses through open boundaries and planes of
 //! symmetry.
 //!
@@ -38,7 +38,7 @@ mod tests;
 pub use formulas::{
     KOmega, KOmegaVariant, deformation, k_omega_blending, k_omega_diffusing, k_omega_kept, k_omega_law,
     k_omega_law_of_cells, k_omega_rate, k_omega_shortened, k_omega_slope, k_omega_sources, k_omega_terms,
-    k_omega_terms_of_hybrid, k_omega_wall, k_resolving, producing,
+    k_omega_terms_of_hybrid, k_omega_viscous, k_omega_wall, k_resolving, producing,
 };
 
 use super::hybrid::{FIELDS, HybridGrid, any_wanted};
@@ -219,7 +219,7 @@ pub(crate) fn model_of(
 ) -> (KOmega<f64>, [f64; NB]) {
     let inflow = [config.inflow_k, config.inflow_k / (config.inflow_ratio * scale)];
     let [ambient_k, ambient_omega] = if config.sustained { inflow } else { [0.0; NB] };
-    (KOmega { variant, ambient_k, ambient_omega }, inflow)
+    (KOmega { variant, ambient_k, ambient_omega, roughness: config.roughness }, inflow)
 }
 
 /// k and omega off walls at the beginning: a turbulent layer, lest boundary layers come to rest in a laminar state: k = u_tau^2 / sqrt(beta*),
@@ -255,7 +255,8 @@ impl StartLayer {
     /// At this distance from the walls.
     pub fn at(&self, distance: f64) -> [f64; NB] {
         let (&Self { nu, thickness, friction, edge, .. }, [root, kappa], d) = (self, LAYER, distance);
-        let near = 0.1 * k_omega_wall(self.model, nu, d);
+        // No more than there is at the wall.
+        let near = k_omega_viscous(self.model, nu, d).min(k_omega_wall(self.model, nu, d));
         let damped = 1.0 - (-d * friction / (VAN_DRIEST * nu)).exp();
         let layer = friction / root.sqrt() * damped * (1.0 - (1.0 - edge) * (d / thickness).min(1.0));
         let near = near.hypot(friction / (root * kappa * d));

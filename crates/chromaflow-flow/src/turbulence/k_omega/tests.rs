@@ -17,7 +17,7 @@ const MODELS: [TurbulenceModel; 3] =
     [TurbulenceModel::Sst, TurbulenceModel::SstVorticity, TurbulenceModel::KOmega];
 
 fn model(variant: KOmegaVariant) -> KOmega<f64> {
-    KOmega { variant, ambient_k: 0.3, ambient_omega: 0.2 }
+    KOmega { variant, ambient_k: 0.3, ambient_omega: 0.2, roughness: 0.0 }
 }
 
 /// Sources' derivatives against dual numbers, with limited and free production, with and without the limit of the eddy viscosity,
@@ -78,7 +78,7 @@ fn turbulence_decays_as_it_should() {
     for (variant, beta) in
         [(KOmegaVariant::Sst, 0.0828), (KOmegaVariant::SstVorticity, 0.0828), (KOmegaVariant::Wilcox, 0.0708)]
     {
-        let model = KOmega { variant, ambient_k: 0.0, ambient_omega: 0.0 };
+        let model = KOmega { variant, ambient_k: 0.0, ambient_omega: 0.0, roughness: 0.0 };
         let still = [[0.0; 3]; 2];
         let [f1, f2] = k_omega_blending(model, &[1.0, 1e-6], 1e9, &[0.01, 5.0], &still);
         assert!(variant == KOmegaVariant::Wilcox || (f1 < 1e-30 && f2 < 1e-10), "{f1} {f2}");
@@ -124,7 +124,8 @@ fn ambient_turbulence_is_sustained() {
 /// up for what its production lacks: gamma = beta/beta* - sigma_omega kappa^2/0.3, which is SST-V's inner set by definition.
 #[test]
 fn a_log_layer_balances() {
-    let model = KOmega { variant: KOmegaVariant::SstVorticity, ambient_k: 0.0, ambient_omega: 0.0 };
+    let model =
+        KOmega { variant: KOmegaVariant::SstVorticity, ambient_k: 0.0, ambient_omega: 0.0, roughness: 0.0 };
     let (y, kappa) = (0.4, 0.41);
     let (k, omega, shear) = (1.0 / 0.3, 1.0 / (0.3 * kappa * y), 1.0 / (kappa * y));
     let deformation = deformation(&[[0.0, shear, 0.0], [0.0; 3], [0.0; 3]]);

@@ -78,8 +78,9 @@ impl FlowSolver {
         let viscous = config.equations == Equations::Laminar;
         let color =
             |mesh: &Mesh, edges: &Pairs| if viscous { element_colors(mesh, edges) } else { Vec::new() };
-        let (part, whole) =
-            divide(&*ranks.ranks, whole, numbering(&config.implicit), (&team, &mut laps), color)?;
+        let lines = super::setup::lines_of(&config, images);
+        let numbering = numbering(&config.implicit, lines.as_deref());
+        let (part, whole) = divide(&*ranks.ranks, whole, numbering, (&team, &mut laps), color)?;
         let images = given.and_then(|(_, _, images)| images);
         Self::of_part(images, config, (team, laps), Divided { part, whole, kept: None, ranks })
     }
@@ -107,7 +108,7 @@ impl FlowSolver {
         let config = without_sides(config);
         let viscous = config.equations == Equations::Laminar;
         let (part, kept) =
-            sliced.divide(&*ranks.ranks, numbering(&config.implicit), (&team, &mut laps), viscous)?;
+            sliced.divide(&*ranks.ranks, numbering(&config.implicit, None), (&team, &mut laps), viscous)?;
         Self::of_part(None, config, (team, laps), Divided { part, whole: None, kept: Some(kept), ranks })
     }
 

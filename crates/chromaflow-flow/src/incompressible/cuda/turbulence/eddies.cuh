@@ -29,7 +29,8 @@ __device__ __forceinline__ pointwise::SpalartAllmaras<double> model_of(const Flu
 }
 #else
 __device__ __forceinline__ pointwise::KOmega<double> model_of(const Fluid* __restrict__ fluid) {
-    return {static_cast<pointwise::KOmegaVariant>(VARIANT), fluid->model.ambient_k, fluid->model.ambient_omega};
+    return {static_cast<pointwise::KOmegaVariant>(VARIANT), fluid->model.ambient_k, fluid->model.ambient_omega,
+            fluid->model.roughness};
 }
 #endif
 // The model's law of the wall.

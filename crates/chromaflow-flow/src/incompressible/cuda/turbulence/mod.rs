@@ -64,10 +64,10 @@ impl Constants {
 }
 
 /// `Model` in cells.cuh.
-pub(super) fn numbers(model: &GridTurbulence) -> [f64; 9] {
+pub(super) fn numbers(model: &GridTurbulence) -> [f64; 10] {
     let (variant, ambient) = match model.model {
-        Model::SpalartAllmaras(sa) => (f64::from(sa.variant as i32), [0.0; 2]),
-        Model::KOmega(of) => (0.0, [of.ambient_k, of.ambient_omega]),
+        Model::SpalartAllmaras(sa) => (f64::from(sa.variant as i32), [0.0; 3]),
+        Model::KOmega(of) => (0.0, [of.ambient_k, of.ambient_omega, of.roughness]),
     };
     let yes = |is: bool| f64::from(u8::from(is));
     let [first, second] = model.inflow;
@@ -81,6 +81,7 @@ pub(super) fn numbers(model: &GridTurbulence) -> [f64; 9] {
         model.cfl_ratio,
         ambient[0],
         ambient[1],
+        ambient[2],
     ]
 }
 

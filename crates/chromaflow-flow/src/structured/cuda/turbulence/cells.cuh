@@ -6,7 +6,7 @@
 // Numbers of the model, in the order of `numbers` in mod.rs.
 struct Model {
     double inflow[2];
-    double variant, kappa, second_order, full, rotating, ambient_k, ambient_omega, blended;
+    double variant, kappa, second_order, full, rotating, ambient_k, ambient_omega, roughness, blended;
 };
 // What is beyond a side of a cell; the boundary's as `kind` in mod.rs.
 #define INSIDE 0

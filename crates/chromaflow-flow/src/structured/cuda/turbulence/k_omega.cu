@@ -19,7 +19,8 @@ template <class T> __device__ __forceinline__ T molecular_of(const Setup& setup,
     return transport.scale * pointwise::viscosity(transport, pointwise::temperature(gas_of<T>(setup), w));
 }
 template <class T> __device__ __forceinline__ pointwise::KOmega<T> model_of(const Model& model) {
-    return {static_cast<pointwise::KOmegaVariant>(VARIANT), T(model.ambient_k), T(model.ambient_omega)};
+    return {static_cast<pointwise::KOmegaVariant>(VARIANT), T(model.ambient_k), T(model.ambient_omega),
+            T(model.roughness)};
 }
 
 // A wall with a law, which is the model's own.

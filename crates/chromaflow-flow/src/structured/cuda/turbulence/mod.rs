@@ -133,17 +133,30 @@ fn kind(patch: &PatchState) -> u32 {
 }
 
 /// `Model` in cells.cuh.
-fn numbers(physics: &Physics, model: &GridTurbulence) -> [f64; 10] {
+fn numbers(physics: &Physics, model: &GridTurbulence) -> [f64; 11] {
     let (variant, ambient) = match model.model {
-        Model::SpalartAllmaras(sa) => (f64::from(sa.variant as i32), [0.0; 2]),
-        Model::KOmega(model) => (0.0, [model.ambient_k, model.ambient_omega]),
+        Model::SpalartAllmaras(sa) => (f64::from(sa.variant as i32), [0.0; 3]),
+        Model::KOmega(model) => (0.0, [model.ambient_k, model.ambient_omega, model.roughness]),
     };
     let yes = |is: bool| f64::from(u8::from(is));
     let [first, second] = model.inflow;
     let full = yes(physics.terms == ViscousTerms::Full);
     let (kappa, second_order, rotating) = (kappa(physics), yes(model.second_order), yes(model.rotating));
     let blended = yes(model.walls.is_some_and(|walls| walls.blended));
-    [first, second, variant, kappa, second_order, full, rotating, ambient[0], ambient[1], blended]
+    let [ambient_k, ambient_omega, roughness] = ambient;
+    [
+        first,
+        second,
+        variant,
+        kappa,
+        second_order,
+        full,
+        rotating,
+        ambient_k,
+        ambient_omega,
+        roughness,
+        blended,
+    ]
 }
 
 /// Distances of cells from walls, each with what production is multiplied by.

@@ -1,0 +1,153 @@
+//! What shear makes of a viscous flow: friction, heat and heights at walls without slip; vorticity.
+
+use super::StructuredSystem;
+use super::block::BlockState;
+use super::boundary::PatchState;
+use crate::bc::{WallHeat, wall_at};
+use crate::gas::{Transport, temperature, viscosity};
+use crate::mesh::Mesh;
+use crate::output::{Field, gradient_amid, vortex_fields};
+use crate::wall_law::{law_friction, law_gradient};
+
+/// Numbers of a wall's face.
+const WALL: usize = 15;
+
+/// A face of a wall without slip: friction of the fluid on it per area, over the dynamic pressure; the heat that it draws per area, over rho V^3 / 2;
+/// y u_tau / nu of the first cell's center; the gradient of the velocity, that of its friction, or the law's in the first cell; the face's area.
+type WallFace = [f64; WALL];
+
+impl PatchState {
+    /// Whether gas sticks to it.
+    pub fn holds(&self) -> bool {
+        self.condition.kind.is_no_slip()
+    }
+}
+
+impl StructuredSystem {
+    /// y+ and area of the faces of walls without slip, patch by patch, with the names of their markers; over ranks all of them on rank 0, none elsewhere.
+    pub(super) fn wall_heights(&self) -> Vec<(String, Vec<(f64, f64)>)> {
+        let Some(transport) = self.physics.transport else { return Vec::new() };
+        let heights =
+            |faces: Vec<WallFace>| faces.into_iter().map(|face| (face[4], face[WALL - 1])).collect();
+        self.wall_faces(transport).into_iter().map(|(name, faces)| (name, heights(faces))).collect()
+    }
+
+    /// Of viscous flow, on points: friction, heat and y+ of walls without slip, means over the faces around a point, zero elsewhere; vorticity and the Q criterion, at walls those of the friction. Over
+    /// ranks all of them on rank 0, none elsewhere. Ghost cells must be filled, those on edges, too.
+    pub(super) fn shear_fields(&self) -> Vec<Field> {
+        let Some(transport) = self.physics.transport else { return Vec::new() };
+        let walls = self.wall_faces(transport);
+        let gradients = self.around_points(gradient_around);
+        if gradients.is_empty() {
+            return Vec::new(); // rank 0 has all of them
+        }
+        let (fields, at_walls) = wall_fields(&self.grid.to_mesh(), &walls);
+        let of_rows = |(g, wall): (&[f64; 9], Option<[f64; 9]>)| {
+            let g = wall.unwrap_or(*g);
+            [[g[0], g[1], g[2]], [g[3], g[4], g[5]], [g[6], g[7], g[8]]]
+        };
+        let gradients: Vec<[[f64; 3]; 3]> = gradients.iter().zip(at_walls).map(of_rows).collect();
+        let mut fields = fields.to_vec();
+        fields.extend(vortex_fields(&gradients));
+        fields
+    }
+
+    /// Faces of walls without slip, patch by patch. Over ranks all of them on rank 0, none elsewhere.
+    fn wall_faces(&self, transport: Transport<f64>) -> Vec<(String, Vec<WallFace>)> {
+        let of = |patch: &PatchState| -> Vec<WallFace> {
+            patch.faces.iter().map(|(cell, x)| self.wall_face(transport, patch, *cell, x)).collect()
+        };
+        let own = self.patches.iter().filter(|patch| patch.holds()).map(of).collect();
+        let names = self.all_patches().iter().filter(|patch| patch.holds()).map(|patch| patch.name.clone());
+        names.zip(self.of_all_patches(PatchState::holds, own)).collect()
+    }
+
+    fn wall_face(
+        &self,
+        transport: Transport<f64>,
+        patch: &PatchState,
+        cell: [usize; 3],
+        middle: &[f64; 3],
+    ) -> WallFace {
+        let block = &self.blocks[patch.window.block];
+        let at = block.cells.inside(cell);
+        let view = patch.view(block, at);
+        let (flux, friction) = patch.flux(&self.physics, &view, middle);
+        let dot = |a: &[f64; 3], b: &[f64; 3]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let size = |v: &[f64; 3]| dot(v, v).sqrt();
+        let area = size(&view.n);
+        let over = |load: f64| if area > 0.0 { load / area } else { 0.0 };
+        let stress = friction.map(over);
+        let mach = self.config.freestream.mach;
+        let dynamic = 0.5 * mach.powi(2);
+        let [x, y, z] = stress.map(|f| f / dynamic);
+        let mut heat = 0.0;
+        if patch.condition.heat == WallHeat::Isothermal {
+            // What leaves besides the work on a wall that moves.
+            heat = over(flux[4] - dot(&friction, &wall_at(&patch.condition, middle).velocity))
+                / (dynamic * mach);
+        }
+        let face = |height: f64, gradient: [[f64; 3]; 3]| {
+            let [u, v, w] = gradient;
+            let mut face = [0.0; WALL];
+            face[..5].copy_from_slice(&[x, y, z, heat, height]);
+            face[5..14].copy_from_slice([u, v, w].as_flattened());
+            face[14] = area;
+            face
+        };
+        if let Some(place) = patch.law_at(&view, middle) {
+            let gas = self.physics.gas;
+            let [height, _] = law_friction(gas, transport, place, &view.w[0]);
+            let seen = block.velocities().gradient(at);
+            return face(height, law_gradient(gas, transport, place, &view.w[0], &seen));
+        }
+        let across = || {
+            let center = block.metrics.center(at);
+            over(dot(&[0, 1, 2].map(|c| middle[c] - center[c]), &view.n).abs())
+        };
+        let distance = block.eddies.distance.get(block.number(cell)).copied().unwrap_or_else(across);
+        let w = &view.w[0];
+        let mu = transport.scale * viscosity(transport, temperature(self.physics.gas, w));
+        let height = distance * (size(&stress) * w[0]).sqrt() / mu;
+        let (_, [u, v, w, _]) = patch.wall_gradient(&self.physics, &view, middle);
+        face(height, [u, v, w])
+    }
+}
+
+/// d(u, v, w)_i / dx_k at the point amid eight cells; where they have no volume, the mean of those that the block's own of them have.
+fn gradient_around(block: &BlockState, around: [usize; 8]) -> [f64; 9] {
+    let velocity = |at: usize| {
+        let [_, u, v, w, _] = block.state(at);
+        [u, v, w]
+    };
+    let amid = gradient_amid(&around.map(|at| block.metrics.center(at)), &around.map(velocity), block.active);
+    let gradient = amid.unwrap_or_else(|| block.velocities().mean_gradient(around));
+    std::array::from_fn(|n| gradient[n / 3][n % 3])
+}
+
+/// Friction, heat and y+ on the nodes of the grid's mesh, and where there are walls, the gradient of the velocity.
+fn wall_fields(mesh: &Mesh, walls: &[(String, Vec<WallFace>)]) -> ([Field; 3], Vec<Option<[f64; 9]>>) {
+    let mut sums = vec![[0.0; WALL]; mesh.nodes.len()];
+    for marker in &mesh.markers {
+        // Quadrilaterals of a marker come patch by patch.
+        let faces = walls.iter().filter(|(name, _)| *name == marker.name).flat_map(|(_, faces)| faces);
+        for (face, quad) in faces.zip(&marker.quads) {
+            for &node in quad {
+                let sum = &mut sums[node as usize];
+                (0..WALL - 1).for_each(|c| sum[c] += face[c]);
+                sum[WALL - 1] += 1.0;
+            }
+        }
+    }
+    let mean = |sum: &WallFace| sum.map(|s| s / sum[WALL - 1].max(1.0));
+    let means: Vec<WallFace> = sums.iter().map(mean).collect();
+    let friction = means.iter().flat_map(|[x, y, z, ..]| [*x, *y, *z]).collect();
+    let of = |c: usize| means.iter().map(|mean| mean[c]).collect();
+    let gradient = |mean: &WallFace| (mean[WALL - 1] > 0.0).then(|| std::array::from_fn(|n| mean[5 + n]));
+    let fields = [
+        Field::vector("skin_friction", 3, friction),
+        Field::scalar("heat_flux", of(3)),
+        Field::scalar("y_plus", of(4)),
+    ];
+    (fields, means.iter().map(gradient).collect())
+}
