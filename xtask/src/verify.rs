@@ -34,6 +34,9 @@ pub const FEW: [&str; 3] = ["cylinder_re40_incompressible", "structured_plate", 
 /// Cases of the robustness suite, whose meshes are made by its own script.
 const SUITE: &str = "cases/robust";
 
+/// Cases on meshes on which default settings failed once.
+const HARD: &str = "cases/hard";
+
 /// How the cases came out.
 #[derive(Default)]
 pub struct Tally {
@@ -80,7 +83,9 @@ fn ranks_given(args: &[String]) -> Result<(Option<NonZeroUsize>, Vec<String>), S
 pub fn table(program: &Path, names: &[&str], ranks: Option<NonZeroUsize>) -> Result<Tally, String> {
     let root = run::root();
     let mut all = cases::all(&root.join("cases"))?;
-    all.extend(cases::all(&root.join(SUITE))?);
+    for folder in [SUITE, HARD] {
+        all.extend(cases::all(&root.join(folder))?);
+    }
     let stem = |path: &Path| path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     if let Some(name) = names.iter().find(|n| !all.iter().any(|c| stem(c) == **n)) {
         return Err(format!("{name}: no such case in {}", root.join("cases").display()));
