@@ -60,6 +60,7 @@ pub struct ForRanks {
 }
 
 /// What a subcommand gets beside its own arguments.
+#[derive(Clone)]
 pub struct Context {
     /// The global options.
     pub global: GlobalArgs,
@@ -108,8 +109,7 @@ impl Context {
     /// Status 3 where it cannot be used.
     pub fn on_gpu(&self, ordinal: usize, gpus: usize) -> CliResult<Self> {
         let global = GlobalArgs { backend: Backend::Cuda, ..self.global.clone() };
-        let (cores, team) = (self.cores.clone(), self.team.clone());
-        Ok(Self { global, gpu: Some(open_gpu(ordinal)?), gpus, told: self.told, cores, team })
+        Ok(Self { global, gpu: Some(open_gpu(ordinal)?), gpus, ..self.clone() })
     }
 
     /// The threads, started at first use: `--threads`, or one per core this process may use.
@@ -121,16 +121,8 @@ impl Context {
     /// The same team and GPU, but with nothing to print and no JSON file: for parts of a larger whole.
     pub fn quietly(&self) -> Self {
         let global = GlobalArgs { quiet: true, json: None, ..self.global.clone() };
-        let team = OnceLock::new();
-        let _ = team.set(Arc::clone(self.team()));
-        Self {
-            global,
-            gpu: self.gpu.clone(),
-            gpus: self.gpus,
-            told: self.told,
-            cores: self.cores.clone(),
-            team,
-        }
+        self.team(); // is there from now on, for both
+        Self { global, ..self.clone() }
     }
 
     /// Threads of each of `size` ranks that share this machine.
@@ -157,14 +149,7 @@ impl Context {
 
     /// The same with what ranks are told besides.
     pub fn telling(&self, told: ForRanks) -> Self {
-        Self {
-            global: self.global.clone(),
-            gpu: self.gpu.clone(),
-            gpus: self.gpus,
-            told,
-            cores: self.cores.clone(),
-            team: self.team.clone(),
-        }
+        Self { told, ..self.clone() }
     }
 
     /// What ranks are told besides.

@@ -39,6 +39,17 @@ pub fn swap_within<T: Pod>(
 
 /// Asks ranks questions and returns their answers in the order of the questions; `answer` answers those of a rank, in order.
 ///
+/// ```
+/// use chromaflow_comm::{CommError, Communicator, Threads, post::ask, run};
+/// // Each rank asks rank 1 for the square of its number.
+/// let answers = run(3, std::time::Duration::from_secs(10), |ranks: &Threads| {
+///     let square = |asked: &[u64]| asked.iter().map(|n| n * n).collect::<Vec<u64>>();
+///     ask(ranks, &[(1, ranks.rank() as u64)], square)
+/// })?;
+/// assert_eq!(answers, [[0], [1], [4]]);
+/// # Ok::<(), chromaflow_comm::RunError<CommError>>(())
+/// ```
+///
 /// # Errors
 /// [`CommError`] when another rank has failed, has left or stays silent too long.
 pub fn ask<Q: Pod, A: Pod>(

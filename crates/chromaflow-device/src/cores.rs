@@ -110,6 +110,14 @@ pub fn in_words(cpus: &[usize]) -> String {
 
 /// What each of so many ranks has of these, in the order of [`layout`]: equal numbers of whole cores that follow one another, or of hardware threads where there
 /// are fewer cores than ranks. No rank has a part of two nodes where others would have no less without it. None where there are fewer than ranks.
+///
+/// ```
+/// use chromaflow_device::cores::{Cpu, shared_out};
+/// // Two nodes of two cores, one hardware thread each.
+/// let cpus: Vec<Cpu> = (0..4).map(|n| Cpu { node: n / 2, core: n, number: n }).collect();
+/// assert_eq!(shared_out(&cpus, 2), Some(vec![vec![0, 1], vec![2, 3]]));
+/// assert_eq!(shared_out(&cpus, 5), None);
+/// ```
 #[must_use]
 pub fn shared_out(cpus: &[Cpu], ranks: usize) -> Option<Vec<Vec<usize>>> {
     if ranks == 0 || cpus.len() < ranks {

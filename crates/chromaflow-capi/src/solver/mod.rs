@@ -7,7 +7,7 @@ pub use callbacks::{ExchangeFn, MonitorFn, OperatorFn, ReduceFn};
 pub use held::Held;
 
 use crate::arrays::{Array, ArrayMut};
-use crate::context::{Context, Level, logged, text_of};
+use crate::context::{Context, Level, Shared, logged, text_of};
 use crate::status::{Failure, Handle, Outcome, check_size, entry, slot, versioned};
 use callbacks::{Monitor, Operator, Ranks};
 use chromaflow::krylov::Solve;
@@ -70,19 +70,36 @@ pub unsafe extern "C" fn chromaflow_solver_create(
     options: *const c_char,
     solver: *mut *mut Solver,
 ) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        create(context, pattern, options, solver, |shared, pattern, text| Held::new(shared, pattern, text))
+    }
+}
+
+/// Hands out what `make` makes of a pattern and options.
+///
+/// # Safety
+/// As the header says of both functions that create solvers.
+unsafe fn create(
+    context: *mut Context,
+    pattern: *const Pattern,
+    options: *const c_char,
+    solver: *mut *mut Solver,
+    make: impl FnOnce(Arc<Shared>, &Pattern, &str) -> Result<Held, Failure>,
+) -> i32 {
     entry(|| {
-        // SAFETY: as the header says.
-        unsafe {
+        // SAFETY: as the caller promises.
+        let (to, shared, pattern, options) = unsafe {
             let to = slot(solver, "solver")?;
             *to = std::ptr::null_mut();
             let shared = Arc::clone(&*Handle::of(context, "context")?);
             let pattern = versioned(pattern, offset_of!(Pattern, ghosts), "chromaflow_pattern")?;
-            let options = text_of(options, "options")?;
-            logged(&Arc::clone(&shared), || {
-                Handle::give(Held::new(shared, &pattern, options)?, to);
-                Ok(())
-            })
-        }
+            (to, shared, pattern, text_of(options, "options")?)
+        };
+        logged(&Arc::clone(&shared), || {
+            Handle::give(make(shared, &pattern, options)?, to);
+            Ok(())
+        })
     })
 }
 
@@ -99,21 +116,13 @@ pub unsafe extern "C" fn chromaflow_solver_create_over_ranks(
     options: *const c_char,
     solver: *mut *mut Solver,
 ) -> i32 {
-    entry(|| {
-        // SAFETY: as the header says.
-        unsafe {
-            let to = slot(solver, "solver")?;
-            *to = std::ptr::null_mut();
-            let shared = Arc::clone(&*Handle::of(context, "context")?);
+    // SAFETY: as the header says.
+    unsafe {
+        create(context, pattern, options, solver, |shared, pattern, text| {
             let ranks = Arc::clone(&*Handle::of(comm, "communicator")?);
-            let pattern = versioned(pattern, offset_of!(Pattern, ghosts), "chromaflow_pattern")?;
-            let options = text_of(options, "options")?;
-            logged(&Arc::clone(&shared), || {
-                Handle::give(Held::over_ranks(shared, &ranks, &pattern, first_row, options)?, to);
-                Ok(())
-            })
-        }
-    })
+            Held::over_ranks(shared, &ranks, pattern, first_row, text)
+        })
+    }
 }
 
 /// Ends a solver.

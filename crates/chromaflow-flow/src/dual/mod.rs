@@ -82,7 +82,15 @@ pub(crate) fn along_and_rest(force: [f64; 3], normal: [f64; 3]) -> [[f64; 3]; 2]
 }
 
 impl Patch {
-    /// Unit normal out of the domain at the `i`-th node; zeros where the surface has an edge there.
+    /// Unit normal out of the domain at the `i`-th node; zeros where the surface has an edge there, at which it turns by 50 degrees and more.
+    ///
+    /// ```
+    /// use chromaflow_flow::{dual::Dual, mesh::generate::{Cells, box_mesh}};
+    ///
+    /// let dual = Dual::new(&box_mesh([2, 2, 2], [1.0; 3], Cells::Hexes, 0.0));
+    /// let floor = dual.patches.iter().find(|patch| patch.name == "zmin").unwrap();
+    /// assert_eq!(floor.smooth_normal(0), [0.0, 0.0, -1.0]);
+    /// ```
     pub fn smooth_normal(&self, i: usize) -> [f64; 3] {
         smooth_normal(self.areas[i], self.sizes[i])
     }
@@ -368,6 +376,10 @@ pub(crate) fn add3(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
 }
 
 #[inline]
+pub(crate) fn add(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    std::array::from_fn(|d| a[d] + b[d])
+}
+
 pub(crate) fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }

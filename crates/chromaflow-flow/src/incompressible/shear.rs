@@ -4,6 +4,7 @@ use super::IncompressibleSystem;
 use super::residual::{at_face, boundary_flux};
 use super::space::{Block, Face, Patch};
 use super::turbulence::{at_boundary, diffusivity_at};
+use crate::dual::{dot, norm, sub};
 use crate::march::Spread;
 use crate::output::{Field, vortex_fields};
 
@@ -39,27 +40,26 @@ impl IncompressibleSystem {
         let (block, field) = (&space.blocks[patch.block], &self.fields[patch.block]);
         let turbulence = self.turbulence.as_ref();
         let dynamic = 0.5 * self.config.reference.velocity.powi(2);
-        let size = |v: &[f64; 3]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
         let eddies = at_boundary(turbulence, patch, face);
         let flux = boundary_flux(fluid, (block, &space.axes), field, face, (eddies, true));
-        let area = size(&face.n);
+        let area = norm(face.n);
         let over = |load: f64| if area > 0.0 { load / area } else { 0.0 };
         let stress = flux.friction.map(over);
         let across = || {
             let [cell, ghost] = [face.cell, face.ghost].map(|at| block.metrics.center(at));
-            over((0..3).map(|c| 0.5 * (ghost[c] - cell[c]) * face.n[c]).sum::<f64>().abs())
+            over(0.5 * dot(sub(ghost, cell), face.n).abs())
         };
         let distance =
             turbulence.map_or_else(across, |turbulence| turbulence.distance(patch.block, face.cell));
         let [x, y, z] = stress.map(|f| f / dynamic);
-        [x, y, z, distance * size(&stress).sqrt() / fluid.viscosity, area]
+        [x, y, z, distance * norm(stress).sqrt() / fluid.viscosity, area]
     }
 
     /// What the wall draws of each scalar through a face per area: its diffusivity times the slope towards the wall.
     fn drawn<'a>(&'a self, patch: &'a Patch, face: &'a Face) -> impl Iterator<Item = f64> + 'a {
         let (block, field) = (&self.space.blocks[patch.block], &self.fields[patch.block]);
         let len = block.cells.len();
-        let area = face.n.iter().map(|n| n * n).sum::<f64>().sqrt();
+        let area = norm(face.n);
         self.config.fluid.scalars.iter().enumerate().map(move |(m, scalar)| {
             let (_, slope) = at_face(block, &field[(4 + m) * len..(5 + m) * len], face);
             let by = diffusivity_at(self.turbulence.as_ref(), patch, face, scalar.diffusivity);

@@ -1,7 +1,7 @@
 //! Forces on walls and their coefficients.
 
 use crate::config::FlowConfig;
-use crate::dual::{Dual, Patch, along_and_rest, cross, dot, sub};
+use crate::dual::{Dual, Patch, add, along_and_rest, cross, dot, sub};
 use crate::gradient::NodeRecord;
 use crate::ranks::Rows;
 
@@ -170,10 +170,6 @@ impl Walls {
     }
 }
 
-fn plus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    std::array::from_fn(|d| a[d] + b[d])
-}
-
 /// Sums of a wall: force and moment of pressure, and of friction.
 const WALL: usize = 12;
 
@@ -193,7 +189,7 @@ pub fn forces(
     if let Some(rows) = rows {
         let share = &rows.share;
         let walls: Vec<_> = dual.patches.iter().enumerate().filter(is_wall).collect();
-        let sums = share.sums(WALL * walls.len(), |add| {
+        let sums = share.sums(WALL * walls.len(), |tell| {
             for (at, (p, patch)) in walls.iter().enumerate() {
                 for (i, (&node, n)) in patch.nodes.iter().zip(&patch.areas).enumerate() {
                     if share.owns(node as usize) {
@@ -202,11 +198,11 @@ pub fn forces(
                         let x = [record[5], record[6], record[7]];
                         let part = rows.in_sector(node);
                         let [along, friction] = along_and_rest(reaction(*p, i), patch.smooth_normal(i));
-                        let pressure = plus(along, n.map(|v| (record[4] - scale.pressure) * v));
+                        let pressure = add(along, n.map(|v| (record[4] - scale.pressure) * v));
                         one[0].add(scale, x, pressure.map(|v| part * v));
                         one[1].add(scale, x, friction.map(|v| part * v));
                         let parts = one.iter().flat_map(|c| c.force.into_iter().chain(c.moment));
-                        parts.enumerate().for_each(|(k, value)| add(WALL * at + k, value));
+                        parts.enumerate().for_each(|(k, value)| tell(WALL * at + k, value));
                     }
                 }
             }
@@ -227,7 +223,7 @@ pub fn forces(
             let record = &nodes[node as usize];
             let x = [record[5], record[6], record[7]];
             let [along, friction] = along_and_rest(reaction(p, i), patch.smooth_normal(i));
-            pressure.add(scale, x, plus(along, n.map(|v| (record[4] - scale.pressure) * v)));
+            pressure.add(scale, x, add(along, n.map(|v| (record[4] - scale.pressure) * v)));
             viscous.add(scale, x, friction);
         }
         (patch.name.as_str(), pressure, viscous)

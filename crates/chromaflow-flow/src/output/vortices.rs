@@ -1,6 +1,7 @@
 //! Vorticity and the Q criterion, of gradients of the velocity; such gradients between the cells of a structured grid.
 
 use super::Field;
+use crate::mesh::{cross, dot, norm};
 
 /// The fields `vorticity` and `q_criterion` of gradients d(u, v, w)_i / dx_k.
 pub(crate) fn vortex_fields(gradients: &[[[f64; 3]; 3]]) -> [Field; 2] {
@@ -39,19 +40,14 @@ pub(crate) fn gradient_amid(
         std::array::from_fn(|c| (0..8).map(|n| sign(n) * values[n][c]).sum())
     };
     let edges: [[f64; 3]; 3] = std::array::from_fn(|axis| along(places, axis));
-    let dot = |a: &[f64; 3], b: &[f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-    let cross = |a: &[f64; 3], b: &[f64; 3]| {
-        [0, 1, 2].map(|c| a[(c + 1) % 3] * b[(c + 2) % 3] - a[(c + 2) % 3] * b[(c + 1) % 3])
-    };
-    let volume = dot(&edges[0], &cross(&edges[1], &edges[2]));
-    let size: f64 = edges.iter().map(|edge| dot(edge, edge).sqrt()).product();
+    let volume = dot(edges[0], cross(edges[1], edges[2]));
+    let size: f64 = edges.into_iter().map(norm).product();
     if volume.abs() <= FLAT * size || volume.is_nan() {
         return None;
     }
     let mut gradient = [[0.0; 3]; 3];
     for axis in (0..3).filter(|&axis| active[axis]) {
-        let (change, across) =
-            (along(velocities, axis), cross(&edges[(axis + 1) % 3], &edges[(axis + 2) % 3]));
+        let (change, across) = (along(velocities, axis), cross(edges[(axis + 1) % 3], edges[(axis + 2) % 3]));
         for i in 0..3 {
             (0..3).for_each(|k| gradient[i][k] += change[i] * across[k] / volume);
         }

@@ -4,6 +4,7 @@ use super::StructuredSystem;
 use super::block::BlockState;
 use super::boundary::PatchState;
 use crate::bc::{WallHeat, wall_at};
+use crate::dual::{dot, norm, sub};
 use crate::gas::{Transport, temperature, viscosity};
 use crate::mesh::Mesh;
 use crate::output::{Field, gradient_amid, vortex_fields};
@@ -73,9 +74,7 @@ impl StructuredSystem {
         let at = block.cells.inside(cell);
         let view = patch.view(block, at);
         let (flux, friction) = patch.flux(&self.physics, &view, middle);
-        let dot = |a: &[f64; 3], b: &[f64; 3]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        let size = |v: &[f64; 3]| dot(v, v).sqrt();
-        let area = size(&view.n);
+        let area = norm(view.n);
         let over = |load: f64| if area > 0.0 { load / area } else { 0.0 };
         let stress = friction.map(over);
         let mach = self.config.freestream.mach;
@@ -84,8 +83,8 @@ impl StructuredSystem {
         let mut heat = 0.0;
         if patch.condition.heat == WallHeat::Isothermal {
             // What leaves besides the work on a wall that moves.
-            heat = over(flux[4] - dot(&friction, &wall_at(&patch.condition, middle).velocity))
-                / (dynamic * mach);
+            heat =
+                over(flux[4] - dot(friction, wall_at(&patch.condition, middle).velocity)) / (dynamic * mach);
         }
         let face = |height: f64, gradient: [[f64; 3]; 3]| {
             let [u, v, w] = gradient;
@@ -101,14 +100,11 @@ impl StructuredSystem {
             let seen = block.velocities().gradient(at);
             return face(height, law_gradient(gas, transport, place, &view.w[0], &seen));
         }
-        let across = || {
-            let center = block.metrics.center(at);
-            over(dot(&[0, 1, 2].map(|c| middle[c] - center[c]), &view.n).abs())
-        };
+        let across = || over(dot(sub(*middle, block.metrics.center(at)), view.n).abs());
         let distance = block.eddies.distance.get(block.number(cell)).copied().unwrap_or_else(across);
         let w = &view.w[0];
         let mu = transport.scale * viscosity(transport, temperature(self.physics.gas, w));
-        let height = distance * (size(&stress) * w[0]).sqrt() / mu;
+        let height = distance * (norm(stress) * w[0]).sqrt() / mu;
         let (_, [u, v, w, _]) = patch.wall_gradient(&self.physics, &view, middle);
         face(height, [u, v, w])
     }

@@ -285,13 +285,13 @@ pub(super) fn completed(mesh: &Mesh, mut config: FlowConfig) -> Result<FlowConfi
     Ok(config)
 }
 
-/// The number that a node has in the mesh's file; of joined ones the first.
 /// Lines of the merged mesh, where they are given.
 pub(super) fn lines_of<'a>(config: &'a FlowConfig, images: Option<&Images>) -> Option<Cow<'a, [Vec<u32>]>> {
     let given = config.lines.as_deref()?;
     Some(images.map_or(Cow::Borrowed(given), |images| Cow::Owned(merged_lines(given, &images.merged))))
 }
 
+/// The number that a node has in the mesh's file; of joined ones the first.
 fn node_in_file(node: u32, images: Option<&Images>) -> usize {
     images.map_or(node as usize, |images| images.first[node as usize] as usize)
 }

@@ -14,7 +14,22 @@ use chromaflow::files::{AtomicFile, FileError};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Reads the lines of a mesh: lists of its nodes. On planar meshes, lines of the front plane are those of both.
+/// Reads the lines of a mesh: lists of its nodes, from 0. On planar meshes, lines of the front plane are those of both.
+///
+/// ```
+/// use chromaflow_mesh::generate::{Cells, box_mesh};
+/// use chromaflow_mesh::{read_lines, write_lines};
+///
+/// let mesh = box_mesh([1, 1, 2], [1.0; 3], Cells::Hexes, 0.0);
+/// let up = (0..mesh.nodes.len() as u32).filter(|&i| mesh.nodes[i as usize][..2] == [0.0; 2]);
+/// let mut line: Vec<u32> = up.collect();
+/// line.sort_by(|&a, &b| mesh.nodes[a as usize][2].total_cmp(&mesh.nodes[b as usize][2]));
+/// let file = std::env::temp_dir().join(format!("corner-{}.lines_fmt", std::process::id()));
+/// write_lines(&file, &[line.clone()], &mesh)?;
+/// assert_eq!(read_lines(&file, &mesh)?, [line]);
+/// # std::fs::remove_file(file)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// With the line of the file: numbers that are missing or are none, a node that the mesh does not have, one that lies in two lines, two that follow one another and have no edge

@@ -185,6 +185,19 @@ impl Permutation {
 impl Permutation {
     /// As [`Permutation::gather_with`] from an array that has the first rows alone: the others become zero.
     ///
+    /// **Shapes**: `old [rows * width]`, `new [len() * width]`.
+    ///
+    /// ```
+    /// use chromaflow::{Permutation, Team};
+    /// let order = Permutation::from_old_of_new(vec![2, 0, 1])?;
+    /// let (team, mut inside, mut own) = (Team::new(1), [9.0; 3], [0.0; 2]);
+    /// order.gather_first_with(&team, 1, &[1.0, 2.0], &mut inside);
+    /// assert_eq!(inside, [0.0, 1.0, 2.0]);
+    /// order.scatter_first_with(&team, 1, &inside, &mut own);
+    /// assert_eq!(own, [1.0, 2.0]);
+    /// # Ok::<(), chromaflow::order::NotAPermutation>(())
+    /// ```
+    ///
     /// # Panics
     /// When `new` has not `len() * width` values, or `old` more or a part of a row.
     pub fn gather_first_with<T: Copy + Default + Send + Sync>(
@@ -212,7 +225,9 @@ impl Permutation {
         vector::shares(team, new, self.len(), width, |share, to| pick(&self.old_of_new[share], to));
     }
 
-    /// As [`Permutation::scatter_with`] to an array that has the first rows alone.
+    /// As [`Permutation::scatter_with`] to an array that has the first rows alone, see [`Permutation::gather_first_with`].
+    ///
+    /// **Shapes**: `new [len() * width]`, `old [rows * width]`.
     ///
     /// # Panics
     /// When `new` has not `len() * width` values, or `old` more or a part of a row.

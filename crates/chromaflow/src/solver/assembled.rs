@@ -102,20 +102,9 @@ impl AssembledSolver {
         Self::set_up(team, pattern, nb, batches, Some(share), options)
     }
 
-    /// The same with sweeps in levels among the others: `batches` are then levels of own rows, those of ghosts apart, and sweeps take the
-    /// ghosts' values of the sweep before.
-    pub(super) fn over_ranks_late(
-        team: &Arc<Team>,
-        pattern: &Arc<BlockPattern>,
-        nb: usize,
-        batches: &RowBatches,
-        share: &Arc<Share>,
-        options: &SolverOptions,
-    ) -> Result<Self, SolverError> {
-        Self::set_up(team, pattern, nb, batches, Some(share), options)
-    }
-
-    fn set_up(
+    /// Alone, or for the rows of a rank of a share; with sweeps in levels, too, of which `batches` are then levels of own rows, those of ghosts
+    /// apart, so that sweeps take the ghosts' values of the sweep before.
+    pub(super) fn set_up(
         team: &Arc<Team>,
         pattern: &Arc<BlockPattern>,
         nb: usize,

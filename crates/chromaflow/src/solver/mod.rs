@@ -255,7 +255,7 @@ impl LinearSolver {
         let solver = match &whole {
             None => AssembledSolver::new(&team, &pattern, nb, &order.batches, &options)?,
             Some(whole) => {
-                AssembledSolver::over_ranks_late(&team, &pattern, nb, &order.batches, &whole.share, &options)?
+                AssembledSolver::set_up(&team, &pattern, nb, &order.batches, Some(&whole.share), &options)?
             }
         };
         let schedule = Schedule::for_team(&pattern, nb, &order.batches, &team);

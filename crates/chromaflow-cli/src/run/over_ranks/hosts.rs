@@ -113,22 +113,20 @@ impl Seat {
         Ok(all.iter().map(of).collect())
     }
 
-    /// The cores that each rank keeps to: a share of those that ranks of its host may all use; none for those that a launcher has given
-    /// different ones, that share none with others, or whose threads are more than their share.
-    pub fn cores(all: &[Self], ctx: &Context) -> Vec<Option<Vec<usize>>> {
-        let shares = |own: &Self, rank: usize| {
-            let together: Vec<usize> = (0..all.len()).filter(|&other| all[other] == *own).collect();
-            let at = together.iter().position(|&other| other == rank)?;
-            if together.len() < 2 || ctx.told().unbound {
-                return None;
-            }
-            let mut shares = cores::shared_out(&cores::layout(&own.cores), together.len())?;
-            let threads = ctx.threads_of(together.len());
-            // A share too small for its threads: they are better off where there is room.
-            let fits = shares.iter().all(|share| share.len() >= threads);
-            fits.then(|| shares.swap_remove(at))
-        };
-        all.iter().enumerate().map(|(rank, own)| shares(own, rank)).collect()
+    /// The cores that a rank of this host keeps to: its share of those that ranks of the host may all use; none where a launcher has given them
+    /// different ones, where it shares none with others, or where threads are more than a share.
+    pub fn cores_of(all: &[Self], rank: usize, ctx: &Context) -> Option<Vec<usize>> {
+        let own = &all[rank];
+        let together: Vec<usize> = (0..all.len()).filter(|&other| all[other] == *own).collect();
+        let at = together.iter().position(|&other| other == rank)?;
+        if together.len() < 2 || ctx.told().unbound {
+            return None;
+        }
+        let mut shares = cores::shared_out(&cores::layout(&own.cores), together.len())?;
+        let threads = ctx.threads_of(together.len());
+        // A share too small for its threads: they are better off where there is room.
+        let fits = shares.iter().all(|share| share.len() >= threads);
+        fits.then(|| shares.swap_remove(at))
     }
 
     /// Says which hosts have ranks with more threads than there are hardware threads for them.
@@ -242,27 +240,27 @@ mod tests {
         Seat { host: format!("{host} x"), cores: cores.collect() }
     }
 
+    fn cores_of(all: &[Seat], ctx: &Context) -> Vec<Option<Vec<usize>>> {
+        (0..all.len()).map(|rank| Seat::cores_of(all, rank, ctx)).collect()
+    }
+
     /// Ranks that may use the same cores share them out; those that a launcher has bound stay where they are.
     #[test]
     fn ranks_of_a_host_keep_to_cores_of_their_own() {
         let free = [seat("a", 900..904), seat("a", 900..904), seat("b", 900..904)];
-        let found = Seat::cores(&free, &context(2, false));
+        let found = cores_of(&free, &context(2, false));
         assert_eq!(
             found,
             [Some(vec![900, 901]), Some(vec![902, 903]), None],
             "one rank has its host to itself"
         );
-        assert_eq!(Seat::cores(&free, &context(2, true)), [None, None, None], "--bind none");
-        assert_eq!(
-            Seat::cores(&free, &context(3, false)),
-            [None, None, None],
-            "more threads than a share has"
-        );
+        assert_eq!(cores_of(&free, &context(2, true)), [None, None, None], "--bind none");
+        assert_eq!(cores_of(&free, &context(3, false)), [None, None, None], "more threads than a share has");
         let bound = [seat("a", 900..902), seat("a", 902..904)];
-        assert_eq!(Seat::cores(&bound, &context(1, false)), [None, None]);
+        assert_eq!(cores_of(&bound, &context(1, false)), [None, None]);
         // Two sockets with two ranks each.
         let sockets = [seat("a", 900..902), seat("a", 900..902), seat("a", 902..904), seat("a", 902..904)];
-        let found = Seat::cores(&sockets, &context(1, false));
+        let found = cores_of(&sockets, &context(1, false));
         assert_eq!(found, [900, 901, 902, 903].map(|cpu| Some(vec![cpu])));
     }
 

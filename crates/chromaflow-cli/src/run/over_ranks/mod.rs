@@ -141,12 +141,11 @@ pub fn on_threads<T: Send + 'static>(
     job: impl Fn(&Context, Arc<dyn Communicator>) -> CliResult<T> + Send + Sync + 'static,
 ) -> CliResult<Vec<T>> {
     let seats = Seat::of_threads(size);
-    let cores = if on_gpus { vec![None; size] } else { Seat::cores(&seats, ctx) };
     if !on_gpus && ctx.verbose() {
         Seat::say_shared(&seats, ctx);
     }
-    let of = |(rank, cores)| ctx.of_rank(rank, size, cores);
-    let contexts: Vec<Context> = cores.into_iter().enumerate().map(of).collect();
+    let cores = |rank| if on_gpus { None } else { Seat::cores_of(&seats, rank, ctx) };
+    let contexts: Vec<Context> = (0..size).map(|rank| ctx.of_rank(rank, size, cores(rank))).collect();
     let patience = Duration::from_secs(patience.get().into());
     let ended = run(size, patience, move |own| {
         let (rank, ranks) = (own.rank(), Arc::new(own.clone()));
@@ -170,7 +169,7 @@ fn processes(args: &Args, ctx: &Context, launch: Launch) -> CliResult {
     let rank = mpi.rank();
     let seats = Seat::of_processes(&*mpi)?;
     let on_gpus = ctx.global.backend == Backend::Cuda;
-    let cores = if on_gpus { None } else { Seat::cores(&seats, ctx).swap_remove(rank) };
+    let cores = if on_gpus { None } else { Seat::cores_of(&seats, rank, ctx) };
     if !on_gpus && rank == 0 && ctx.verbose() {
         Seat::say_shared(&seats, ctx);
     }

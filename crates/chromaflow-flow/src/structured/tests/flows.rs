@@ -313,12 +313,8 @@ fn supersonic_flow_begins_behind_shocks() {
     assert!(solver.iteration() <= 200, "{}", solver.iteration());
 }
 
-/// Couette flow of constant viscosity between a wall at rest of temperature 1 and one that moves without heat flux: u = U y,
-/// T = 1 + Pr (gamma - 1) U^2 (y - y^2/2).
-#[test]
-fn couette_flow_under_a_moving_wall() {
-    let speed = 0.4;
-    let exact = |y: f64| (speed * y, 1.0 + 0.72 * 0.4 * speed * speed * (y - 0.5 * y * y));
+/// Constant viscosity and a Reynolds number of 10 between a wall at rest of temperature 1 and one that moves without heat flux.
+pub(super) fn couette(speed: f64, scheme: Scheme, orders: f64) -> StructuredConfig {
     let motion = Motion { velocity: [speed, 0.0, 0.0], ..Motion::NONE };
     let sides = [
         ("ymin", Boundary::NoSlipIsothermal { temperature: 1.0 }),
@@ -326,12 +322,22 @@ fn couette_flow_under_a_moving_wall() {
         ("zmin", Boundary::Symmetry),
         ("zmax", Boundary::Symmetry),
     ];
-    let grid = BoxGrid { cells: [4, 12, 1], size: [0.5, 1.0, 0.2], wave: 0.0 }.grid();
-    let grid = grid.periodic("xmin", "xmax").unwrap();
-    let mut config = steady(speed, MATRIX, 100.0, 7.0, &sides);
+    let mut config = steady(speed, scheme, 100.0, orders, &sides);
     config.equations = Equations::Laminar;
     config.freestream.reynolds = 10.0;
     config.gas.sutherland = false;
+    config
+}
+
+/// Couette flow of constant viscosity between a wall at rest of temperature 1 and one that moves without heat flux: u = U y,
+/// T = 1 + Pr (gamma - 1) U^2 (y - y^2/2).
+#[test]
+fn couette_flow_under_a_moving_wall() {
+    let speed = 0.4;
+    let exact = |y: f64| (speed * y, 1.0 + 0.72 * 0.4 * speed * speed * (y - 0.5 * y * y));
+    let grid = BoxGrid { cells: [4, 12, 1], size: [0.5, 1.0, 0.2], wave: 0.0 }.grid();
+    let grid = grid.periodic("xmin", "xmax").unwrap();
+    let mut config = couette(speed, MATRIX, 7.0);
     let solver = solve(grid.clone(), config.clone());
     for (q, (x, _)) in solver.state().iter().zip(solver.cells()) {
         let w = crate::gas::primitive(Gas::AIR, q);

@@ -1,8 +1,7 @@
 //! Fields of shear on points: friction, heat, vorticity.
 
-use super::flows::{solve, steady};
+use super::flows::{couette, solve};
 use super::*;
-use crate::bc::Motion;
 use crate::gas::{Gas, conserved};
 use crate::output::Field;
 
@@ -53,24 +52,13 @@ fn vorticity_of_linear_velocities_is_exact() {
 #[test]
 fn heat_of_friction_leaves_through_the_cold_wall() {
     let (speed, reynolds) = (0.4, 10.0);
-    let motion = Motion { velocity: [speed, 0.0, 0.0], ..Motion::NONE };
-    let sides = [
-        ("ymin", Boundary::NoSlipIsothermal { temperature: 1.0 }),
-        ("ymax", Boundary::MovingWall { motion, temperature: None }),
-        ("zmin", Boundary::Symmetry),
-        ("zmax", Boundary::Symmetry),
-    ];
     let errors = [8, 16].map(|n| {
         let mut grid = BoxGrid { cells: [4, n, 1], size: [0.5, 1.0, 0.2], wave: 0.0 }.grid();
         for x in &mut grid.blocks[0].nodes {
             x[1] *= 0.4 + 0.6 * x[1];
         }
         let grid = grid.periodic("xmin", "xmax").unwrap();
-        let mut config = steady(speed, SCHEMES[1], 100.0, 8.0, &sides);
-        config.equations = Equations::Laminar;
-        config.freestream.reynolds = reynolds;
-        config.gas.sutherland = false;
-        let mut solver = solve(grid, config);
+        let mut solver = solve(grid, couette(speed, SCHEMES[1], 8.0));
         let friction = (speed / reynolds) * speed / (0.5 * speed * speed);
         let [skin, heat, curl, q] =
             ["skin_friction", "heat_flux", "vorticity", "q_criterion"].map(|name| field(&mut solver, name));
