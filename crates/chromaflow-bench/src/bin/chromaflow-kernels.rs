@@ -5,7 +5,7 @@
 use chromaflow::factor::{block_ilu, structured_ilu};
 use chromaflow::gpu::{Storage, Tiles, kernel_sources};
 use chromaflow::tridiag;
-use chromaflow_device::cuda::{KernelSource, build_ahead, compile, pack as packed};
+use chromaflow_device::cuda::{Compiled, KernelSource, build_ahead, compile, pack as packed};
 use chromaflow_flow::gpu as flow_gpu;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
@@ -55,6 +55,9 @@ const MAY_SPILL: [(&str, usize); 24] = [
     // Of SA-RC alone, which has the derivatives of six neighbors' deformations at hand.
     ("structured_eddies", 132),
 ];
+/// Compilations of a kernel that spills more: NVRTC 13.0 does not allocate registers of sm_100 the same way each time. Of
+/// `structured_step`, which spills nothing, one compilation in twenty spills 24 bytes.
+const TRIES: usize = 4;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -105,9 +108,18 @@ fn kernels(args: &[String]) -> Result<(), String> {
             scope.spawn(|| {
                 while let Some(one) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let Work { arch, nb, source, .. } = one;
+                    let allowed = MAY_SPILL.iter().find(|m| m.0 == source.name).map_or(0, |m| m.1);
+                    let checked = *nb <= NO_SPILLS && !candidates;
                     let start = Instant::now();
-                    let made =
-                        if flag("--store") { build_ahead(source, arch) } else { compile(source, arch) };
+                    let make =
+                        || if flag("--store") { build_ahead(source, arch) } else { compile(source, arch) };
+                    let mut made = make();
+                    for _ in 1..TRIES {
+                        if !checked || made.as_ref().map_or(0, Compiled::spill_bytes) <= allowed {
+                            break;
+                        }
+                        made = make();
+                    }
                     let seconds = start.elapsed().as_secs_f64();
                     let what = format!("{arch} nb {nb} {} {}", one.storage.name(), source.options.join(" "));
                     match made {
@@ -115,8 +127,7 @@ fn kernels(args: &[String]) -> Result<(), String> {
                         Ok(compiled) => {
                             most.fetch_max(compiled.registers(), Ordering::Relaxed);
                             let spilled = compiled.spill_bytes();
-                            let allowed = MAY_SPILL.iter().find(|m| m.0 == source.name).map_or(0, |m| m.1);
-                            if spilled > 0 && *nb <= NO_SPILLS && !candidates {
+                            if spilled > 0 && checked {
                                 let text =
                                     format!("{}, {what}: {spilled} bytes of registers spilled", source.name);
                                 let list = if spilled > allowed { &failures } else { &allowed_ones };
