@@ -22,6 +22,7 @@ pub use image::nearest_image;
 use crate::mesh::pairs::Pairs;
 use crate::mesh::periodic::Periods;
 use crate::mesh::{Mesh, Planar};
+pub(crate) use crate::mesh::{cross, dot, norm, sub};
 use crate::parallel;
 use crate::real::Real;
 use chromaflow::BlockPattern;
@@ -287,7 +288,7 @@ fn areas(mesh: &Mesh, pairs: &Pairs, team: &Team) -> (Vec<[f64; 3]>, Vec<f64>) {
                 let (kind, _, nodes) = mesh.element(e as usize);
                 topology::areas_above(mesh, kind, nodes, node as u32, |other, area| {
                     let at = above.binary_search(&other).expect("every pair of an element was named");
-                    areas[at] = add3(areas[at], area);
+                    areas[at] = add(areas[at], area);
                 });
             }
             for ((cone, area), &other) in cones.iter_mut().zip(&*areas).zip(above) {
@@ -322,7 +323,7 @@ fn patch(mesh: &Mesh, marker: &crate::mesh::Marker, place: &mut [u32]) -> Patch 
     nodes.dedup();
     nodes.iter().zip(0..).for_each(|(&node, at)| place[node as usize] = at);
     let (mut areas, mut sizes) = (vec![[0.0; 3]; nodes.len()], vec![0.0; nodes.len()]);
-    let mut add = |node: u32, area: [f64; 3]| {
+    let mut gather = |node: u32, area: [f64; 3]| {
         let at = place[node as usize] as usize;
         sizes[at] += norm(area);
         for d in 0..3 {
@@ -337,9 +338,9 @@ fn patch(mesh: &Mesh, marker: &crate::mesh::Marker, place: &mut [u32]) -> Patch 
         for (i, &p) in face.iter().enumerate() {
             let k = (i + 1) % face.len();
             let (q, xp, xq) = (face[k], x[i], x[k]);
-            let mid = scale(0.5, add3(xp, xq));
-            add(p, scale(0.5, cross(sub(mid, xp), sub(center, xp))));
-            add(q, scale(0.5, cross(sub(xq, mid), sub(center, mid))));
+            let mid = scale(0.5, add(xp, xq));
+            gather(p, scale(0.5, cross(sub(mid, xp), sub(center, xp))));
+            gather(q, scale(0.5, cross(sub(xq, mid), sub(center, mid))));
         }
     }
     Patch { name: marker.name.clone(), nodes, areas, sizes }
@@ -371,35 +372,11 @@ pub(crate) fn drawn_together<T: Real, const N: usize>(periods: &Periods, x: &mut
 }
 
 #[inline]
-pub(crate) fn add3(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
-}
-
-#[inline]
 pub(crate) fn add(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    std::array::from_fn(|d| a[d] + b[d])
-}
-
-pub(crate) fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
 #[inline]
 pub(crate) fn scale(s: f64, a: [f64; 3]) -> [f64; 3] {
     [s * a[0], s * a[1], s * a[2]]
-}
-
-#[inline]
-pub(crate) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-#[inline]
-pub(crate) fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
-
-#[inline]
-pub(crate) fn norm(a: [f64; 3]) -> f64 {
-    dot(a, a).sqrt()
 }

@@ -139,10 +139,10 @@ fn areas_are_sums_over_the_elements_in_their_order() {
                 let [a, b] = piece.nodes;
                 let sign = if a < b { 1.0 } else { -1.0 };
                 let sum = of_edges.entry(dual.edge(a, b).unwrap()).or_insert([0.0; 3]);
-                *sum = add3(*sum, scale(sign, piece.area));
+                *sum = add(*sum, scale(sign, piece.area));
             }
             for (edge, area) in of_edges {
-                areas[edge] = add3(areas[edge], area);
+                areas[edge] = add(areas[edge], area);
             }
         }
         assert_eq!(dual.areas, areas);

@@ -1,6 +1,6 @@
 //! The pieces that the dual cuts elements into.
 
-use super::{add3, cross, scale, sub};
+use super::{add, cross, scale, sub};
 pub(crate) use crate::mesh::topology::{Buckets, around_lower, cut, elements, node_ranges};
 use crate::mesh::{Kind, Mesh};
 
@@ -26,7 +26,7 @@ pub(crate) fn pieces<'a>(mesh: &'a Mesh, kind: Kind, nodes: &'a [u32]) -> impl I
             Piece {
                 nodes: ends.map(|k| nodes[k]),
                 area: area(to_center, to_face),
-                offset: scale(1.0 / 3.0, add3(to_center, to_face)),
+                offset: scale(1.0 / 3.0, add(to_center, to_face)),
             }
         })
     })
@@ -34,7 +34,7 @@ pub(crate) fn pieces<'a>(mesh: &'a Mesh, kind: Kind, nodes: &'a [u32]) -> impl I
 
 #[inline]
 fn middle_of(x: &[[f64; 3]; 8], face: &[usize]) -> [f64; 3] {
-    let sum = face.iter().fold([0.0; 3], |sum, &i| add3(sum, x[i]));
+    let sum = face.iter().fold([0.0; 3], |sum, &i| add(sum, x[i]));
     scale(1.0 / face.len() as f64, sum)
 }
 
@@ -46,7 +46,7 @@ fn from_middle(
     ends: [usize; 2],
     [center, face_center]: [[f64; 3]; 2],
 ) -> ([f64; 3], [f64; 3]) {
-    let mid = scale(0.5, add3(x[ends[0]], x[ends[1]]));
+    let mid = scale(0.5, add(x[ends[0]], x[ends[1]]));
     (sub(center, mid), sub(face_center, mid))
 }
 
@@ -55,13 +55,13 @@ fn area(to_center: [f64; 3], to_face: [f64; 3]) -> [f64; 3] {
     scale(0.5, cross(to_center, to_face))
 }
 
-/// Calls `add` with each neighbor of a node within an element that is higher, and the area of the two [`pieces`] between them.
+/// Calls `visit` with each neighbor of a node within an element that is higher, and the area of the two [`pieces`] between them.
 pub(crate) fn areas_above(
     mesh: &Mesh,
     kind: Kind,
     nodes: &[u32],
     node: u32,
-    mut add: impl FnMut(u32, [f64; 3]),
+    mut visit: impl FnMut(u32, [f64; 3]),
 ) {
     let x = mesh.corners(nodes);
     let center = middle(&x[..nodes.len()]);
@@ -82,8 +82,8 @@ pub(crate) fn areas_above(
             let piece = scale(sign, area(to_center, to_face));
             // Each edge is a side of two faces.
             match first[other] {
-                None => first[other] = Some(add3([0.0; 3], piece)),
-                Some(first) => add(nodes[other], add3(first, piece)),
+                None => first[other] = Some(add([0.0; 3], piece)),
+                Some(first) => visit(nodes[other], add(first, piece)),
             }
         }
     }
@@ -92,6 +92,6 @@ pub(crate) fn areas_above(
 /// The mean of some places.
 #[inline]
 pub(crate) fn middle(places: &[[f64; 3]]) -> [f64; 3] {
-    let sum = places.iter().fold([0.0; 3], |s, &x| add3(s, x));
+    let sum = places.iter().fold([0.0; 3], |s, &x| add(s, x));
     scale(1.0 / places.len() as f64, sum)
 }

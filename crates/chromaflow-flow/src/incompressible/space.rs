@@ -6,7 +6,7 @@ use super::system::Link;
 use crate::equations::artificial_compressibility::GhostKind;
 use crate::grid::{Cells, Grid, Metrics, Window};
 use crate::march::FlowError;
-use crate::mesh::Planar;
+use crate::mesh::{Planar, dot};
 use crate::on_grid::{GridPart, NONE, check_markers, rows_around};
 use crate::ranks::{BlockExchange, Ranks};
 use crate::turbulence::velocities::Velocities;
@@ -119,10 +119,6 @@ pub(super) struct Space {
     pub axes: Vec<usize>,
     pub rows: usize,
     pub volume: f64,
-}
-
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
 impl Space {
