@@ -1,7 +1,7 @@
 """Draws pictures of the documentation from what runs have left: `cargo xtask pictures` runs the commands and this.
 
     pip install matplotlib numpy pyvista
-    python docs/pictures.py wing|policies|plate|m6|airfoil|cylinder|channel|scaling FOLDER PICTURE
+    python docs/pictures.py wing|policies|policies_rans|plate|m6|airfoil|cylinder|channel|scaling FOLDER PICTURE
 """
 
 import csv
@@ -78,6 +78,25 @@ def policies(folder, out):
     for axes in (left, right):
         axes.grid(alpha=0.3)
         axes.legend(frameon=False, loc="lower left")
+    figure.savefig(out, metadata={"Date": None})
+
+
+def policies_rans(folder, out):
+    """Whole turbulent runs under the three precision policies: residuals of the flow and of the model."""
+    styles = {"d": (GREY, "-", 4.0), "ds": (BLUE, "--", 1.6), "dsh": (ORANGE, ":", 1.8)}
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharey=True)
+    runs = [(left, "airfoil", "nut", "NACA 0012, sa-neg"), (right, "bump", "omega", "bump, sst")]
+    for axes, run, beside, title in runs:
+        for policy, (color, style, width) in styles.items():
+            history = columns(folder / run / policy / "history.csv")
+            for name, thin in [("density", 1.0), (beside, 0.5)]:
+                residual = history[f"residual_{name}"]
+                line = {"color": color, "linestyle": style, "linewidth": thin * width, "label": f"{policy}, {name}"}
+                axes.semilogy(history["iteration"], residual / residual.max(), **line)
+        axes.set(xlabel="iteration", title=title)
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False, fontsize="small")
+    left.set_ylabel("residual over its largest")
     figure.savefig(out, metadata={"Date": None})
 
 
@@ -268,6 +287,6 @@ if __name__ == "__main__":
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     plt.rcParams.update({"font.size": 9, "font.family": "DejaVu Sans", "svg.hashsalt": "chromaflow"})
-    drawn = (wing, policies, plate, m6, airfoil, cylinder, channel, scaling)
+    drawn = (wing, policies, policies_rans, plate, m6, airfoil, cylinder, channel, scaling)
     pictures = {picture.__name__: picture for picture in drawn}
     pictures[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))

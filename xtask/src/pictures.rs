@@ -32,9 +32,10 @@ struct Group {
 
 const M6: &str = "mesh3d/oneram6_sharpTE_gmsh_15k.su2.xz";
 const M6_RANS: &str = "turbulence/oneram6/om6_coarse.b8.ugrid.xz";
+const AIRFOIL: &str = "mesh2d/n0012_225-65.su2.xz";
 const PLATE: &str = "mesh2d/flatplate_turb_137x97.su2.xz";
 
-const GROUPS: [Group; 13] = [
+const GROUPS: [Group; 14] = [
     Group {
         name: "wing",
         needs: &[Need::Python("pyvista, matplotlib")],
@@ -121,6 +122,20 @@ const GROUPS: [Group; 13] = [
             "python3 docs/pictures.py policies OUT OUT/policies.svg",
         ],
         pictures: &[("policies.svg", "docs/src/images/policies.svg")],
+    },
+    Group {
+        name: "policies_rans",
+        needs: &[Need::Data(AIRFOIL), Need::Python("matplotlib")],
+        commands: &[
+            "chromaflow run cases/tmr_naca0012_225x65.toml --set linear.policy=d --out OUT/airfoil/d",
+            "chromaflow run cases/tmr_naca0012_225x65.toml --set linear.policy=ds --out OUT/airfoil/ds",
+            "chromaflow run cases/tmr_naca0012_225x65.toml --set linear.policy=dsh --out OUT/airfoil/dsh",
+            "chromaflow run cases/tmr_bump_89x41_sst.toml --set linear.policy=d --out OUT/bump/d",
+            "chromaflow run cases/tmr_bump_89x41_sst.toml --set linear.policy=ds --out OUT/bump/ds",
+            "chromaflow run cases/tmr_bump_89x41_sst.toml --set linear.policy=dsh --out OUT/bump/dsh",
+            "python3 docs/pictures.py policies_rans OUT OUT/policies_rans.svg",
+        ],
+        pictures: &[("policies_rans.svg", "docs/src/images/policies_rans.svg")],
     },
     Group {
         name: "plate",
