@@ -26,8 +26,8 @@ pub(super) struct Way {
     gradients: Vec<f64>,
     /// Of what k and omega diffuse by, and of their sources.
     terms: Vec<[[f64; NB]; 2]>,
-    /// As `Work` has them.
-    faces: Vec<[[f64; NB]; 2]>,
+    /// Of what passes through the face of an edge, carried and diffused, and of its mass.
+    faces: Vec<([f64; NB], f64)>,
     /// Eddy viscosity at the end of the flow's step.
     pub(super) eddies: Vec<f64>,
     /// Whether a direction is taken.
@@ -98,15 +98,24 @@ impl KOmegaEquations {
     ) {
         let (flow, values, dual, n) = (&way.flow, &state.values, way.flow.dual, way.nodes.len());
         let mut own = std::mem::take(&mut self.way);
-        own.faces.resize(dual.edges.len(), [[0.0; NB]; 2]);
+        own.faces.resize(dual.edges.len(), ([0.0; NB], 0.0));
         let Way { gradients, terms, faces, .. } = &mut own;
+        let (nodes, base) = (&self.work.nodes, &self.work.faces);
         parallel::rows(flow.team, dual.edges.len(), 1, faces, |edges, out| {
-            for (edge, face) in edges.zip(out) {
-                let mass = along(flow.fluxes[edge][0], way.mass(moved, edge));
-                *face = self.face_along(flow, mass, [values, changes], gradients, edge);
+            for (edge, (passing, mass_along)) in edges.zip(out) {
+                *mass_along = way.mass(moved, edge);
+                let mass = along(flow.fluxes[edge][0], *mass_along);
+                let [carried_along, through_along] =
+                    self.face_along(flow, mass, [values, changes], gradients, edge);
+                let [i, j] = dual.edges[edge].map(|i| i as usize);
+                let [_, through] = base[edge];
+                for v in 0..NB {
+                    let spread = 0.5 * (nodes[i].diffusing[v] + nodes[j].diffusing[v]);
+                    let spread_along = 0.5 * (terms[i][0][v] + terms[j][0][v]);
+                    passing[v] = carried_along[v] - (spread_along * through[v] + spread * through_along[v]);
+                }
             }
         });
-        let (nodes, base) = (&self.work.nodes, &self.work.faces);
         let factors = at.time_factors();
         parallel::rows(flow.team, n, NB, out, |rows, out| {
             for (i, r) in rows.zip(out.as_chunks_mut::<NB>().0) {
@@ -116,14 +125,10 @@ impl KOmegaEquations {
                 for k in dual.pattern.range(i) {
                     let (j, edge) = (dual.pattern.col_idx()[k] as usize, dual.edge_of[k] as usize);
                     let sign = if j > i { 1.0 } else { -1.0 };
-                    let (mass, mass_along) = (flow.fluxes[edge][0], way.mass(moved, edge));
-                    let ([_, through], [carried_along, through_along]) = (base[edge], faces[edge]);
+                    let (mass, (passing, mass_along)) = (flow.fluxes[edge][0], faces[edge]);
                     for v in 0..NB {
-                        let spread = 0.5 * (nodes[i].diffusing[v] + nodes[j].diffusing[v]);
-                        let spread_along = 0.5 * (terms[i][0][v] + terms[j][0][v]);
                         let left = mass_along * values[NB * i + v] + mass * changes[NB * i + v];
-                        let diffused = spread_along * through[v] + spread * through_along[v];
-                        r[v] += sign * (carried_along[v] - left - diffused);
+                        r[v] += sign * (passing[v] - left);
                     }
                 }
                 if let Some([_, last, before]) = factors {
