@@ -7,17 +7,25 @@ use crate::parallel;
 use chromaflow::dist::Share;
 use chromaflow_device::Team;
 
-/// (|u . n| + c |n|) rho: what a flux through the area n is made of.
-pub(crate) fn flux_size(gas: Gas<f64>, w: &State, n: &[f64; 3]) -> f64 {
+/// (|u . n| + c |n| / f) rho: what a flux through the area n is made of. Dissipation of slow flow, P^-1 |P A|, takes pressures apart by 1 / f of what
+/// |A| takes them, f the Mach number below which it shrinks no further, 1 without.
+pub(crate) fn flux_size(gas: Gas<f64>, w: &State, n: &[f64; 3], cutoff_mach: f64) -> f64 {
     let along = w[1] * n[0] + w[2] * n[1] + w[3] * n[2];
-    w[0] * (along.abs() + sound_speed(gas, w) * (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt())
+    let size = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt();
+    w[0] * (along.abs() + sound_speed(gas, w) / cutoff_mach * size)
 }
 
 /// Density residual of a flow that has none, in the norm of [`StepReport::residual`](crate::march::StepReport::residual): the
-/// fluxes through a control volume's faces, (|u . n| + c |n|) rho at the free stream, each known to a unit in the last
-/// place. Over ranks, that of the whole mesh.
-pub(crate) fn round_off(dual: &Dual, gas: Gas<f64>, free: &State, share: Option<&Share>, team: &Team) -> f64 {
-    let sizes = parallel::map(team, &dual.areas, |n| flux_size(gas, free, n));
+/// fluxes through a control volume's faces at the free stream, by their [`flux_size`], each known to a unit in the last place. Over ranks, that of the
+/// whole mesh.
+pub(crate) fn round_off(
+    dual: &Dual,
+    gas: Gas<f64>,
+    (free, cutoff_mach): (&State, f64),
+    share: Option<&Share>,
+    team: &Team,
+) -> f64 {
+    let sizes = parallel::map(team, &dual.areas, |n| flux_size(gas, free, n, cutoff_mach));
     let mut fluxes = vec![0.0; dual.nodes()];
     parallel::rows(team, dual.nodes(), 1, &mut fluxes, |rows, fluxes| {
         for (row, flux) in rows.zip(fluxes) {
@@ -27,7 +35,7 @@ pub(crate) fn round_off(dual: &Dual, gas: Gas<f64>, free: &State, share: Option<
     });
     for patch in &dual.patches {
         for (&i, n) in patch.nodes.iter().zip(&patch.areas) {
-            fluxes[i as usize] += flux_size(gas, free, n);
+            fluxes[i as usize] += flux_size(gas, free, n, cutoff_mach);
         }
     }
     if let Some(share) = share {

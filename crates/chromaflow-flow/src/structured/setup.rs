@@ -126,10 +126,11 @@ impl StructuredSolver {
             }
         }
         let volume = part.sum(blocks.iter().map(|b| b.metrics.total_volume()));
+        let slow = config.cutoff_mach();
         let round_off = if over.is_none() {
-            round_off(&blocks, gas, &free, volume)
+            round_off(&blocks, gas, (&free, slow), volume)
         } else {
-            let of = |b| round_off(std::slice::from_ref(b), gas, &free, volume).powi(2);
+            let of = |b| round_off(std::slice::from_ref(b), gas, (&free, slow), volume).powi(2);
             part.sum(blocks.iter().map(of)).sqrt()
         };
         let control = CflControl::new(config.implicit.cfl);
@@ -175,13 +176,13 @@ impl StructuredSolver {
 
 /// Density residual of a flow that has none: the fluxes through each cell's faces at the free stream, each known to a unit in the
 /// last place. As [`crate::residual::round_off`] of meshes.
-fn round_off(blocks: &[BlockState], gas: Gas<f64>, free: &State, volume: f64) -> f64 {
+fn round_off(blocks: &[BlockState], gas: Gas<f64>, (free, cutoff_mach): (&State, f64), volume: f64) -> f64 {
     let mut squares = 0.0;
     for block in blocks {
         for at in block.cells.places() {
             let through = (0..3).filter(|&d| block.active[d]).map(|d| {
                 let faces = [at, at + block.cells.stride[d]].map(|face| block.metrics.face(d, face));
-                faces.map(|n| flux_size(gas, free, &n)).iter().sum::<f64>()
+                faces.map(|n| flux_size(gas, free, &n, cutoff_mach)).iter().sum::<f64>()
             });
             squares += through.sum::<f64>().powi(2) / block.metrics.volume[at];
         }
