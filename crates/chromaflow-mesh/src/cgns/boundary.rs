@@ -34,6 +34,9 @@ pub(super) struct Boundary {
 /// Which of both sides of which group of connections a face is on.
 type Side = (usize, bool);
 
+/// What a face is called, what its image is called, and its side where that is the same.
+type Class = (Option<usize>, Option<(Option<usize>, Option<Side>)>);
+
 impl Boundary {
     /// Adds the faces of a zone, whose nodes these are; where it has none, those that its conditions' nodes span.
     pub fn add(
@@ -111,21 +114,18 @@ impl Boundary {
             self.drop_seams();
         }
         let pairs = if groups.is_empty() { Pairs::default() } else { self.pair(groups, raw)? };
-        let name_of: HashMap<Key, Option<usize>> =
-            self.faces.iter().map(|f| (key(f.face.nodes()), f.name)).collect();
-        // What a face is called, what its image is called, and its side where that is the same.
-        type Class = (Option<usize>, Option<(Option<usize>, Option<Side>)>);
-        let class = |of: Key| -> Class {
-            let name = name_of[&of];
+        let joined = self.faces.iter().filter(|_| !pairs.of.is_empty());
+        let name_of: HashMap<Key, Option<usize>> = joined.map(|f| (key(f.face.nodes()), f.name)).collect();
+        let class = |name: Option<usize>, of: Key| -> Class {
             let Some((image, side)) = pairs.of.get(&of) else { return (name, None) };
             let others = name_of[image];
             (name, Some((others, (name == others).then_some(*side))))
         };
-        let classes: Vec<Class> = self.faces.iter().map(|f| class(key(f.face.nodes()))).collect();
+        let classes: Vec<Class> = self.faces.iter().map(|f| class(f.name, key(f.face.nodes()))).collect();
         let mut kinds: HashMap<Option<usize>, HashSet<Class>> = HashMap::new();
-        classes.iter().for_each(|class| {
+        for class in &classes {
             kinds.entry(class.0).or_default().insert(*class);
-        });
+        }
         let mut taken: HashSet<String> = self.names.iter().map(|n| n.0.clone()).collect();
         let mut markers: HashMap<Class, usize> = HashMap::new();
         let mut partners = Vec::new();
@@ -137,10 +137,9 @@ impl Boundary {
                     Some(name) if whole => self.names[name].clone(),
                     _ => {
                         let wanted = &pairs.names[&pairs.of[&of].1];
-                        let free = |n: &usize| *n == 1 || !taken.contains(&format!("{wanted}_{n}"));
-                        let mut name = wanted.clone();
-                        if taken.contains(wanted) {
-                            let n = (2..).find(free).expect("one of infinitely many is free");
+                        let (mut name, mut n) = (wanted.clone(), 1);
+                        while taken.contains(&name) {
+                            n += 1;
                             name = format!("{wanted}_{n}");
                         }
                         taken.insert(name.clone());
@@ -154,7 +153,7 @@ impl Boundary {
             raw.face(marker, named.face.nodes(), named.at);
         }
         for (marker, image) in partners {
-            let partner = markers[&class(image)];
+            let partner = markers[&class(name_of[&image], image)];
             raw.mesh.markers[marker].partner = Some(raw.mesh.markers[partner].name.clone());
         }
         Ok(())

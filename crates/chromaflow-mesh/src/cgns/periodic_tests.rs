@@ -60,7 +60,9 @@ fn periodic_files_of_gmsh_have_its_pairs() {
     ] {
         let mesh = load(&file(&format!("{name}.cgns.xz")), &ReadOptions::default()).unwrap().mesh;
         let mut pairs = pairs_of(&mesh);
-        pairs.iter_mut().for_each(|p| p.sort());
+        for p in &mut pairs {
+            p.sort();
+        }
         let expected: Vec<Pair> = expected
             .into_iter()
             .map(|mut p| {
@@ -127,7 +129,9 @@ fn read(zones: &[(Mesh, Vec<Said<'_>>)]) -> Result<Loaded, MeshError> {
         let mut zone = zone(mesh, &[], &own);
         zone.attributes[0].1 = Attribute::Text(name.clone(), 33);
         let mut connectivity = node("Connectivity", "ZoneGridConnectivity_t", "MT");
-        said.iter().for_each(|said| put(&mut connectivity, said.name, connection(said)));
+        for said in said {
+            put(&mut connectivity, said.name, connection(said));
+        }
         put(&mut zone, "Connectivity", connectivity);
         put(&mut top, name, zone);
     }
@@ -288,7 +292,9 @@ fn lists_that_do_not_fit_are_told() {
     let mut swapped = lists();
     swapped[1].swap(2, 9);
     let mut part = lists();
-    part.iter_mut().for_each(|list| list.truncate(5));
+    for list in &mut part {
+        list.truncate(5);
+    }
     let twisted = Some(([0.0, 0.0, 40.0], [0.0, 1.0, 0.0], false));
     for (said, words) in [
         (Said { lists: short, ..good() }, "its lists have 20 and 19 points"),
