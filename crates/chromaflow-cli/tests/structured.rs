@@ -2,7 +2,9 @@
 
 mod common;
 
-use chromaflow_flow::grid::{self, Plot3d, generate::Channel};
+use chromaflow_flow::grid::generate::{Channel, Cylinder, SmoothChannel};
+use chromaflow_flow::grid::{self, Plot3d};
+use chromaflow_flow::mesh;
 use chromaflow_flow::output::Restart;
 use common::chromaflow;
 use serde_json::Value;
@@ -193,4 +195,117 @@ fn mistakes_are_told() {
     let (status, _, message) = chromaflow(folder, &["run", "case.toml"]);
     assert_eq!(status, 2, "{message}");
     assert!(message.contains("a.fmt: line 3") && message.contains("cut short"), "{message}");
+}
+
+/// A case on a grid or the same points as a mesh, or of incompressible flow; its drag, and along a line the velocity behind a cylinder or cp off a bump.
+fn slow(folder: &Path, name: &str, solver: &str, mach: f64, case: &str) -> (f64, Vec<[f64; 2]>) {
+    let file = folder.join(format!("{name}.toml"));
+    let whole = match solver {
+        "mesh" => format!("[mesh]\nfile = \"{name}.su2\"\n[flow]\nmach = {mach}\n{case}"),
+        "grid" => format!("[grid]\nfile = \"{name}.xyz\"\n[flow]\nmach = {mach}\n{case}"),
+        _ => format!("[grid]\nfile = \"{name}.xyz\"\n{case}"),
+    };
+    let rest = "[march]\nresidual_drop = 7.0\niterations = 2000\n[output]\nplots = false\nprofiles = [{ from = [0.5, 0.001, 0.5], to = [0.5, 0.799, 0.5] }, { from = [0.52, 0.0, 0.5], to = [6.0, 0.0, 0.5] }]\n";
+    std::fs::write(&file, whole + rest).unwrap();
+    let case = file.to_str().unwrap();
+    let (status, out, message) = chromaflow(folder, &["run", case, "-q", "--out", "slow", "--threads", "1"]);
+    assert_eq!(status, 0, "{solver} at M {mach}: {out}\n{message}");
+    let cylinder = name.starts_with("cylinder");
+    let (profile, column) = match (cylinder, solver) {
+        (true, _) => ("slow/profile_1.csv", "velocity_x"),
+        (false, "incompressible") => ("slow/profile_0.csv", "pressure"),
+        (false, _) => ("slow/profile_0.csv", "cp"),
+    };
+    let text = std::fs::read_to_string(folder.join(profile)).unwrap();
+    let place = |name: &str| text.lines().next().unwrap().split(',').position(|c| c == name).unwrap();
+    let (x, value) = (place("distance"), place(column));
+    let row = |line: &str| {
+        let numbers: Vec<f64> = line.split(',').map(|n| n.parse().unwrap_or(f64::NAN)).collect();
+        // The dynamic pressure of incompressible flow is a half.
+        [numbers[x], if column == "pressure" { 2.0 * numbers[value] } else { numbers[value] }]
+    };
+    let profile = text.lines().skip(1).map(row).collect();
+    (json(&folder.join("slow/summary.json"))["forces"]["cd"].as_f64().unwrap(), profile)
+}
+
+/// The grid as PLOT3D with its map, and as a mesh.
+fn written(folder: &Path, name: &str, grid: &grid::Grid) {
+    let [points, map] = ["xyz", "nmf"].map(|ending| folder.join(format!("{name}.{ending}")));
+    grid::write(&points, &map, grid, Plot3d::default()).unwrap();
+    mesh::write(&folder.join(format!("{name}.su2")), &grid.to_connected_mesh().unwrap()).unwrap();
+}
+
+/// Drag of a cylinder at Re 40 and the length of its wake, by the compressible solvers on a mesh and on a grid of the same points and by the
+/// incompressible one, default settings: what M does goes with its square, and the rest with the spacing.
+#[test]
+fn a_slow_cylinder_has_the_drag_and_the_wake_of_incompressible_flow() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let flow = "equations = \"laminar\"\nreynolds = 40.0\n[boundary]\ncylinder = \"no_slip\"\nfarfield = \"farfield\"\n";
+    let incompressible = "[incompressible]\nviscosity = 0.025\nvelocity = [1.0, 0.0, 0.0]\n[boundary]\ncylinder = \"wall\"\nfarfield = \"farfield\"\n";
+    // Where the velocity turns, from the cylinder's rear.
+    let wake = |u: &[[f64; 2]]| {
+        let at = u.windows(2).rposition(|pair| pair[0][1] < 0.0 && pair[1][1] >= 0.0).unwrap();
+        let [[x, u], [next, faster]] = [u[at], u[at + 1]];
+        x - u * (next - x) / (faster - u) + 0.02
+    };
+    let mut off = Vec::new();
+    for (n, growth) in [(1, 1.09_f64.powi(2)), (2, 1.09)] {
+        let name = format!("cylinder{n}");
+        written(
+            folder,
+            &name,
+            &Cylinder { cells: [48 * n, 40 * n], radius: 158.0, growth, triangles: false }.grid(),
+        );
+        let (exact, behind) = slow(folder, &name, "incompressible", 0.0, incompressible);
+        let exact = [exact, wake(&behind)];
+        let mut at = Vec::new();
+        for solver in ["mesh", "grid"] {
+            let of = |mach: f64| {
+                let (cd, behind) = slow(folder, &name, solver, mach, flow);
+                [cd, wake(&behind)]
+            };
+            let slowest = of(0.01);
+            at.push([0, 1].map(|k| (slowest[k] / exact[k] - 1.0).abs()));
+            println!("{solver} {n}: drag, wake {slowest:?} of {exact:?}");
+            if n == 1 {
+                let [fast, half] = [0.1, 0.05].map(|mach| of(mach)[0] - slowest[0]);
+                assert!(fast < 0.01 && (3.3..5.0).contains(&(fast / half)), "{solver}: {fast} {half}");
+            }
+        }
+        off.push(at);
+    }
+    for (k, [least, most]) in [[3.0, 0.006], [2.0, 0.02]].into_iter().enumerate() {
+        let [drag, wake] = [0, 1].map(|what| [off[0][k][what], off[1][k][what]]);
+        assert!(drag[0] > least * drag[1] && drag[1] < most, "{drag:?}");
+        assert!(wake[0] > 2.0 * wake[1] || wake[1] < 0.03, "{wake:?}");
+    }
+}
+
+/// Pressures across a channel behind a bump, inviscid, M 0.01: those of incompressible flow but for what falls with the square of the spacing.
+#[test]
+fn a_slow_bump_has_the_pressures_of_incompressible_flow() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let flow = "[boundary]\ninlet = { kind = \"velocity_inlet\", velocity = [0.01, 0.0, 0.0], temperature = 1.0 }\noutlet = { kind = \"outlet\", pressure = 1.0 }\nlower = \"slip_wall\"\nupper = \"slip_wall\"\n";
+    let incompressible = "[incompressible]\nvelocity = [1.0, 0.0, 0.0]\n[boundary]\ninlet = { kind = \"inflow\", velocity = [1.0, 0.0, 0.0] }\noutlet = \"outflow\"\nlower = \"symmetry\"\nupper = \"symmetry\"\n";
+    let mut off = Vec::new();
+    for n in [1, 2] {
+        let name = format!("bump{n}");
+        written(folder, &name, &SmoothChannel { cells: [48 * n, 16 * n] }.grid());
+        let (_, exact) = slow(folder, &name, "incompressible", 0.0, incompressible);
+        off.push(["mesh", "grid"].map(|solver| {
+            let (_, found) = slow(folder, &name, solver, 0.01, flow);
+            let apart = |[x, cp]: &[f64; 2]| {
+                let k = exact.partition_point(|p| p[0] < *x).clamp(1, exact.len() - 1);
+                let [[a, low], [b, high]] = [exact[k - 1], exact[k]];
+                (low + (high - low) * (x - a) / (b - a) - cp).powi(2)
+            };
+            (found.iter().map(apart).sum::<f64>() / found.len() as f64).sqrt()
+        }));
+    }
+    println!("root mean square differences of cp: {off:?}");
+    for (coarse, fine) in off[0].into_iter().zip(off[1]) {
+        assert!(coarse > 2.7 * fine && fine < 0.001, "{off:?}");
+    }
 }

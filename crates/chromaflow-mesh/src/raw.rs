@@ -75,7 +75,22 @@ pub(crate) struct Flat {
     pub(crate) edges: Vec<Vec<[u32; 2]>>,
 }
 
+impl Flat {
+    pub(crate) fn polygons(&self) -> impl Iterator<Item = &[u32]> {
+        self.triangles.iter().map(|e| e.as_slice()).chain(self.quads.iter().map(|e| e.as_slice()))
+    }
+}
+
 impl Raw {
+    /// Calls node i of elements `new(i)`; it has no faces yet.
+    pub(crate) fn renumber(&mut self, new: impl Fn(u32) -> u32) {
+        if let Some(flat) = &mut self.flat {
+            let lists = [flat.triangles.as_flattened_mut(), flat.quads.as_flattened_mut()];
+            lists.into_iter().flatten().for_each(|i| *i = new(*i));
+        }
+        self.mesh.renumber(new);
+    }
+
     /// A mesh that is known already.
     pub(crate) fn of_mesh(mesh: Mesh) -> Self {
         let mut raw = Self { mesh, ..Self::default() };

@@ -9,8 +9,8 @@ use chromaflow_flow::bc::Motion;
 use chromaflow_flow::config::{
     Boundary, Equations, FlowConfig, Limiter, NewtonKrylov, Nonlinear, Steady, Time,
 };
-use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::mesh::generate::{Cells, box_mesh};
+use chromaflow_flow::mesh::{self, Mesh, ReadOptions, cgns};
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
@@ -93,4 +93,39 @@ fn flow_between_cylinders_is_that_of_couette_and_taylor() {
     let order = (errors[0] / errors[1]).log2();
     println!("{errors:?}, order {order:.2}");
     assert!(order > 1.75 && errors[1] < 1.5e-3, "{errors:?} {order}");
+}
+
+/// Sides that a CGNS file connects, translated and turned, carry bit for bit the flow of those that the case names.
+#[test]
+fn sides_that_a_cgns_file_connects_are_those_of_the_case() {
+    let mesh = sixth([4, 4, 4], Cells::Prisms);
+    let motion = Motion { rotation: [0.15, 0.0, 0.0], ..Motion::NONE };
+    let wall = Boundary::MovingWall { motion, temperature: Some(1.0) };
+    let mut config = config([Boundary::NoSlipIsothermal { temperature: 1.0 }, wall]);
+    config.equations = Equations::Laminar;
+    (config.freestream.mach, config.freestream.reynolds) = (0.3, 20.0);
+    config.time = Time::Steady(Steady { iterations: 5, orders: 9.0 });
+    let residual = |mesh: &Mesh, config: FlowConfig| {
+        let mut solver = FlowSolver::new(mesh, config, Arc::new(Team::new(2))).unwrap();
+        solver.set_state(|x| {
+            let (r, around) = polar(x);
+            let u = around.map(|v| 0.3 * v * (r - INNER));
+            [1.0, u[0], u[1], u[2], 1.0 / 1.4]
+        });
+        solver.run(|_| true);
+        (solver.residual().to_vec(), solver.fields().into_iter().map(|f| f.values).collect::<Vec<_>>())
+    };
+    let named = residual(&mesh, config.clone());
+
+    let mut with = mesh.clone();
+    for (a, b) in std::mem::take(&mut config.partners) {
+        for (one, other) in [(&a, &b), (&b, &a)] {
+            with.markers.iter_mut().find(|m| m.name == *one).unwrap().partner = Some(other.clone());
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sixth.cgns");
+    cgns::write(&path, &with, &[]).unwrap();
+    let read = mesh::read(&path, &ReadOptions::default()).unwrap();
+    assert!(residual(&read, config) == named);
 }

@@ -6,7 +6,11 @@
 //! **Source**: *CGNS Standard Interface Data Structures* and *File Mapping Manual*, version 4 (cgns.github.io).
 
 mod adf;
+mod boundary;
+mod connections;
 mod hdf5;
+#[cfg(test)]
+mod periodic_tests;
 mod structured;
 #[cfg(test)]
 mod tests;
@@ -14,6 +18,7 @@ mod tree;
 mod unstructured;
 mod write;
 mod write_grid;
+mod write_periodic;
 
 pub use write::write;
 pub use write_grid::write_grid;

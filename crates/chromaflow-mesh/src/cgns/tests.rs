@@ -226,38 +226,3 @@ fn grids_that_are_written_are_read_back() {
         assert_eq!(first.1, expected);
     }
 }
-
-/// Sides that a file connects as periodic keep their nodes and their markers; the pair is the case's, here a rotation by 40 degrees.
-#[test]
-fn periodic_connections_leave_both_sides() {
-    use super::write::{base, families, node, put, root, save, text, zone};
-    let mut mesh = crate::generate::box_mesh([3, 4, 2], [1.0; 3], crate::generate::Cells::Prisms, 0.0);
-    for x in &mut mesh.nodes {
-        let (r, angle) = (1.0 + x[0], 40_f64.to_radians() * x[1]);
-        *x = [r * angle.cos(), r * angle.sin(), x[2]];
-    }
-    let mut top = base(3);
-    let names = families(&mut top, mesh.markers.iter().map(|m| (m.name.as_str(), None)), &["Zone1"]);
-    let mut zone = zone(&mesh, &[], &names);
-    let mut connection = text("Turned", "GridConnectivity_t", "Zone1");
-    put(&mut connection, "Type", text("Type", "GridConnectivityType_t", "Abutting1to1"));
-    let mut property = node("GridConnectivityProperty", "GridConnectivityProperty_t", "MT");
-    put(&mut property, "Periodic", node("Periodic", "Periodic_t", "MT"));
-    put(&mut connection, "GridConnectivityProperty", property);
-    let mut connectivity = node("ZoneGridConnectivity", "ZoneGridConnectivity_t", "MT");
-    put(&mut connectivity, "Turned", connection);
-    put(&mut zone, "ZoneGridConnectivity", connectivity);
-    put(&mut top, "Zone1", zone);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.cgns");
-    save(&path, &root(top)).unwrap();
-    let loaded = load(&path, &ReadOptions::default()).unwrap();
-    assert!(loaded.report.is_clean(), "{}", loaded.report);
-    assert_eq!(loaded.mesh.nodes.len(), mesh.nodes.len());
-    let pair = ["ymin", "ymax"].map(str::to_owned);
-    let (merged, images) = crate::periodic::merge(&loaded.mesh, &[pair]).unwrap();
-    assert_eq!(merged.nodes.len(), 4 * 4 * 3);
-    let rotation = images.turned.unwrap().rotation;
-    assert_eq!(rotation.sectors(), Some(9));
-    assert_eq!((rotation.axis, rotation.angle > 0.0), ([0.0, 0.0, 1.0], true));
-}

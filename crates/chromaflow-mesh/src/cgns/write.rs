@@ -4,6 +4,7 @@
 //! conditions by family, fields as a solution at the vertices under the standard's names where it has one.
 
 use super::KINDS;
+use super::write_periodic::connectivity;
 use crate::hdf5::{self, Array, Attribute, Group, Member, Number, each};
 use crate::topology;
 use crate::{Field, Kind, Mesh, MeshError};
@@ -277,8 +278,15 @@ pub(super) fn zone<'a>(mesh: &'a Mesh, fields: &'a [Field], families: &[String])
     let mut zone = width.ints("Zone1", "Zone_t", &[3, 1], vec![nodes as i64, count as i64, 0]);
     put(&mut zone, "ZoneType", text("ZoneType", "ZoneType_t", "Unstructured"));
     put(&mut zone, "GridCoordinates", coordinates(&mesh.nodes[..nodes], axes, &[nodes]));
-    let mut names =
-        Names::new(&["ZoneType", "GridCoordinates", "ZoneBC", "FlowSolution", "GridLocation", "FamilyName"]);
+    let mut names = Names::new(&[
+        "ZoneType",
+        "GridCoordinates",
+        "ZoneBC",
+        "ZoneGridConnectivity",
+        "FlowSolution",
+        "GridLocation",
+        "FamilyName",
+    ]);
     let mut first = 1;
     let mut add = |section: Section<'a>, zone: &mut Group<'a>| {
         let Section { name, kind, corners, count, nodes } = section;
@@ -316,6 +324,9 @@ pub(super) fn zone<'a>(mesh: &'a Mesh, fields: &'a [Field], families: &[String])
         put(&mut conditions, family, bc);
     }
     put(&mut zone, "ZoneBC", conditions);
+    if let Some(connectivity) = connectivity(mesh, "Zone1", width) {
+        put(&mut zone, "ZoneGridConnectivity", connectivity);
+    }
     if let Some(solution) = solution(fields, axes, (0, nodes), &[nodes]) {
         put(&mut zone, "FlowSolution", solution);
     }
@@ -354,6 +365,7 @@ pub(super) fn save(path: &Path, root: &Group<'_>) -> Result<(), MeshError> {
 }
 
 /// Writes a mesh with fields on its nodes as a CGNS file (HDF5). A planar mesh is written as the two-dimensional one it was made of.
+/// Sides that name one another are connected.
 ///
 /// **Precision**: coordinates and fields in f64; whole numbers of 4 bytes, of 8 where 4 do not suffice.
 ///

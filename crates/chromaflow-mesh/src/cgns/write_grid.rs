@@ -3,20 +3,15 @@
 use super::write::{
     Names, Width, base, by_family, coordinates, families, node, put, root, save, solution, text,
 };
+use super::write_periodic::property;
 use crate::grid::{Grid, Interface, Window};
 use crate::hdf5::Group;
-use crate::periodic::{Matrix, Motion};
 use crate::{Field, MeshError};
 use std::path::Path;
 
 /// First and last point of a window, from 1.
 fn range(window: &Window) -> Vec<i64> {
     window.low.iter().chain(&window.high).map(|&n| n as i64 + 1).collect()
-}
-
-/// Angles in radians about x, y, z, one after another, that make a rotation.
-fn angles(m: &Matrix) -> [f64; 3] {
-    [m[2][1].atan2(m[2][2]), -m[2][0].clamp(-1.0, 1.0).asin(), m[1][0].atan2(m[0][0])]
 }
 
 fn interface<'a>(name: &str, own: &Interface, donor: &str, width: Width) -> Group<'a> {
@@ -29,23 +24,8 @@ fn interface<'a>(name: &str, own: &Interface, donor: &str, width: Width) -> Grou
     put(&mut connection, "PointRange", width.ints("PointRange", "IndexRange_t", &[2, 3], range(&own.a)));
     put(&mut connection, "PointRangeDonor", width.ints("PointRangeDonor", "IndexRange_t", &[2, 3], donor));
     if !own.motion.is_none() {
-        let mut property = node("GridConnectivityProperty", "GridConnectivityProperty_t", "MT");
-        let mut periodic = node("Periodic", "Periodic_t", "MT");
         // From this side to the donor's.
-        let (center, angles, step) = match own.motion.back() {
-            Motion::Translation(step) => ([0.0; 3], [0.0; 3], step),
-            Motion::Rotation(rotation) => (rotation.point, angles(&rotation.matrix(1)), [0.0; 3]),
-        };
-        let vectors = [("RotationCenter", center), ("RotationAngle", angles), ("Translation", step)];
-        for (name, values) in vectors {
-            let mut array = node(name, "DataArray_t", "R4");
-            array.array(" data", crate::hdf5::Number::F32, &[3], move |out| {
-                crate::hdf5::each(out, values.iter().map(|v| (*v as f32).to_le_bytes()))
-            });
-            put(&mut periodic, name, array);
-        }
-        put(&mut property, "Periodic", periodic);
-        put(&mut connection, "GridConnectivityProperty", property);
+        put(&mut connection, "GridConnectivityProperty", property(own.motion.back(), 3));
     }
     connection
 }

@@ -58,7 +58,7 @@ fn faces(marker: &Marker) -> impl Iterator<Item = &[u32]> {
 
 /// The motion from one side to the other, and the pairs of nodes, the first of each on the first side. A node that is its own image lies
 /// on the axis of a rotation.
-pub(super) fn matched(
+pub(crate) fn matched(
     mesh: &Mesh,
     from: &Marker,
     to: &Marker,
@@ -88,13 +88,19 @@ pub(super) fn matched(
         let pairs = one.images(mesh, other, (&cells, &places), motion);
         pairs.map(|pairs| (motion, pairs))
     };
-    let by_step = match by(Motion::Translation(step)) {
-        Ok(found) => return Ok(found),
-        Err(lost) => lost,
-    };
     // What points out of the mesh on the one side points into it on the other.
     let areas = [Side::area(mesh, from), Side::area(mesh, to).map(|v| -v)];
     let rotation = if mesh.planar.is_some() { None } else { Rotation::between(means, areas) };
+    // Nodes of half a ring fall upon one another by a translation, too, with both sides outside.
+    let turned = norm(sub(areas[0], areas[1])) > 0.1 * (norm(areas[0]) + norm(areas[1]));
+    let by_step = match by(Motion::Translation(step)) {
+        Ok(found) if !turned || rotation.is_none() => return Ok(found),
+        Ok(found) => {
+            let by_turn = rotation.map(|rotation| by(Motion::Rotation(rotation)));
+            return by_turn.and_then(Result::ok).map_or(Ok(found), Ok);
+        }
+        Err(lost) => lost,
+    };
     let Some(rotation) = rotation else { return Err(by_step.told(from, to, step, None)) };
     by(Motion::Rotation(rotation)).map_err(|by_turn| {
         // The motion that comes nearer is the one that was meant.

@@ -21,7 +21,7 @@ pub use rotation::{Matrix, Rotation, product};
 
 use crate::Groups;
 use crate::{Marker, Mesh, Planar, dot, sub};
-use matching::matched;
+pub(crate) use matching::matched;
 use turns::Turns;
 
 /// Translations, three at most, after which a mesh repeats.

@@ -128,6 +128,20 @@ fn turned_sides_are_found_about_any_axis() {
     }
 }
 
+/// Straight sides of half a ring, nodes evenly along them: a translation along the diameter carries one to the other, and a rotation is meant.
+#[test]
+fn half_a_ring_is_turned() {
+    let mut mesh = box_mesh([4, 6, 3], [1.0; 3], Cells::Hexes, 0.0);
+    for x in &mut mesh.nodes {
+        let (r, angle) = (1.0 + x[0], std::f64::consts::PI * x[1]);
+        *x = [r * angle.cos(), r * angle.sin(), x[2]];
+    }
+    let (merged, images) =
+        merge(&mesh, &[pair("ymin", "ymax"), pair("zmin", "zmax")]).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(images.turned.unwrap().rotation.sectors(), Some(2));
+    assert_eq!(merged.periods.steps(), [[0.0, 0.0, 1.0]]);
+}
+
 #[test]
 fn rotations_that_do_not_go_together_are_told() {
     // Sides along z are translated across the axis.

@@ -101,7 +101,12 @@ impl<'a> Line<'a> {
         };
         let points: Vec<(f64, f64)> = self.at.iter().map(|c| self.in_wall_units(wall, c)).collect();
         let points: Vec<(f64, f64)> = points.into_iter().filter(|p| p.0 > 0.0).collect();
-        let highest = points.iter().fold(0.0, |high: f64, p| high.max(p.1));
+        let mut highest = points.iter().fold(0.0, |high: f64, p| high.max(p.1));
+        // Where friction vanishes u+ has no bounds; of the law what the line reaches is drawn.
+        let furthest = points.iter().fold(0.0, |far: f64, p| far.max(p.0));
+        while spalding(highest) > 10.0 * furthest && highest > 0.0 {
+            highest *= 0.9;
+        }
         let law = (0..=200).map(|i| highest * f64::from(i) / 200.0).map(|u| (spalding(u), u));
         let lowest = points.first().map_or(0.0, |p| p.0);
         let law = law.filter(|p| p.0 >= lowest).collect();
@@ -173,6 +178,30 @@ mod tests {
         assert_eq!(line.picture(0).x, "y+");
         let beside = Profile { from: [4.0; 3], to: [5.0; 3] };
         assert!(Line::new(&beside, &mesh, &fields, units).is_none());
+    }
+
+    /// At a place of hardly any friction u+ is in the thousands, where the law's y+ is beyond all numbers.
+    #[test]
+    fn the_law_is_drawn_as_far_as_the_line_goes() {
+        let mesh = box_mesh([2, 2, 8], [1.0, 1.0, 1.0], Cells::Tets, 0.0);
+        let speed = mesh.nodes.iter().flat_map(|x| [3.0 * x[2], 0.0, 0.0]).collect();
+        let fields = [Field::vector("velocity", 3, speed)];
+        for velocity in [1e-5, 1e-3, 0.3] {
+            let line = Line {
+                wall: Some(WallUnits { velocity, length: 1.0 / velocity }),
+                ..Line::new(
+                    &Profile { from: [0.4, 0.3, 0.0], to: [0.4, 0.3, 1.0] },
+                    &mesh,
+                    &fields,
+                    |_, _, _| None,
+                )
+                .unwrap()
+            };
+            let picture = line.picture(0);
+            let furthest = picture.series[0].points.iter().fold(0.0, |far: f64, p| far.max(p.0));
+            let law = &picture.series[1].points;
+            assert!(law.iter().all(|p| p.0 <= 10.0 * furthest && p.1.is_finite()), "{law:?}");
+        }
     }
 
     /// At y+ = 1 u+ is 1 within a thousandth, at 100 the logarithm's 16.2.
