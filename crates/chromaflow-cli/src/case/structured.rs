@@ -28,7 +28,7 @@ pub struct StructuredSection {
     /// `[march]`.
     pub courant: f64,
     /// lax_wendroff: coarse grids that speed up steady runs, where the numbers of cells can be halved. Three are best in
-    /// channels, one where shocks stand on airfoils, which swing with more.
+    /// channels, one where shocks stand on airfoils, which swing with more: those that keep a flow swinging are given up down to one.
     pub coarse_grids: usize,
     /// Inviscid fluxes. By default `scalar`, in turbulent flow `roe`.
     pub scheme: SchemeName,

@@ -193,7 +193,7 @@ impl Run<'_> {
         let mut tally = Tally::default();
         let mut live =
             Live::new(self.files.folder(), self.title, goal, self.equations, &flow.coupled(), &rows);
-        let (mut first_order, mut damped) = (false, false);
+        let (mut first_order, mut damped, mut coarse_grids) = (false, false, None);
         interrupt::watch();
         loop {
             let report = flow.solver_mut().try_step().map_err(|e| self.lost(&e))?;
@@ -219,6 +219,11 @@ impl Run<'_> {
                     "iteration {}: steps of {order} order in space from here",
                     report.iteration
                 ));
+            }
+            let left = report.coarse_grids;
+            if coarse_grids.replace(left).is_some_and(|before| before > left) {
+                let what = "the flow swings with what coarse grids carry across its shocks";
+                screen.note(&format!("iteration {}: {what}: steps with {left} from here", report.iteration));
             }
             if report.damped && !damped {
                 damped = true;

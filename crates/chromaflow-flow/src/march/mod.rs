@@ -134,6 +134,7 @@ impl<S: Host> March<S> {
             cfl: at.cfl,
             first_order: at.first_order,
             damped: at.damped,
+            coarse_grids: at.coarse_grids,
             ..StepReport::default()
         };
         let found = self.computing().residual(&at)?;
@@ -300,6 +301,7 @@ impl<S: Host> March<S> {
             measure: iteration.is_multiple_of(self.host.linear_report()) || self.control.doubts(),
             noise: 1.0,
             together: true,
+            coarse_grids: self.control.coarse_grids(),
         }
     }
 

@@ -261,7 +261,7 @@ impl Progress {
 }
 
 /// Facts of a restart that tell how far a run has come, but nothing of its state.
-const OF_A_RUN: [&str; 20] = [
+const OF_A_RUN: [&str; 25] = [
     "iteration",
     "first_residual",
     "smallest_residual",
@@ -282,6 +282,11 @@ const OF_A_RUN: [&str; 20] = [
     "together",
     "steps_apart",
     "steps_of_a_kind",
+    "slow_residual",
+    "slow_steps",
+    "coarse_grids_and_one",
+    "coarse_grids_idle",
+    "coarse_grids_least",
 ];
 
 impl Restart {

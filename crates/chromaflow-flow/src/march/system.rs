@@ -35,6 +35,8 @@ pub struct Moment {
     pub noise: f64,
     /// Whether a Newton-Krylov step solves for the flow and for what it depends on at once; else each takes a step of its own.
     pub together: bool,
+    /// How many of its coarse grids an explicit step may use.
+    pub coarse_grids: usize,
 }
 
 impl Moment {
@@ -52,6 +54,7 @@ impl Moment {
             measure: false,
             noise: 1.0,
             together: true,
+            coarse_grids: usize::MAX,
         }
     }
 

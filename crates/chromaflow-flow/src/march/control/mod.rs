@@ -31,6 +31,8 @@ pub struct CflControl {
     cycle: Cycle,
     /// The smallest residual when the ceiling of Newton-Krylov steps was last set.
     capped: f64,
+    /// A residual, and the steps that should have left [`LESS`] of it since then.
+    slow: (f64, usize),
     /// What kind of step it controls.
     step: Step,
     /// See [`LIMITED_FRACTION`].
@@ -117,6 +119,10 @@ const STALLED: usize = 25;
 /// What is left of the largest CFL number of Newton-Krylov steps whose residuals stalled there, or go [to and fro](Cycle); as much of the residual gives
 /// it back.
 const NEWTON_CUT: f64 = 0.1;
+/// What is left of a residual where steps whose systems are solved converge as Newton's: in [`STALLED`] of them,
+const LESS: f64 = 0.1;
+/// from this CFL number on, which is nothing beside the derivative.
+const NEWTONS: f64 = 1e4;
 /// The same of factored steps, at whatever CFL number: the error of the factorization grows with its square, and residuals
 /// that do not fall over so many steps go in a cycle or grow slowly. Residuals that fall in the end were seen to turn for 65.
 const STALLED_FACTORED: usize = 100;
@@ -135,6 +141,7 @@ impl CflControl {
             trend: None,
             cycle: Cycle::default(),
             capped: 0.0,
+            slow: (f64::INFINITY, 0),
             step: Step::Whole,
             most_limited: LIMITED_FRACTION,
             solved: 0.0,
@@ -190,10 +197,31 @@ impl CflControl {
             }
             _ => self.value *= self.config.growth,
         }
+        let overshoots = self.overshoots(residual);
         if self.config.adaptive {
             self.lower_ceiling(residual, ratio > 1.0, swings);
         }
+        if self.config.adaptive && overshoots {
+            (self.value, self.hold) = (self.config.start, 0);
+        }
         self.value = self.value.clamp(self.config.min, self.ceiling);
+    }
+
+    /// Whether Newton's steps, whose systems are solved, overshoot a solution that they do not come near. Short ones
+    /// find their way there: the CFL number grows from its first value once more.
+    fn overshoots(&mut self, residual: f64) -> bool {
+        let (mark, steps) = self.slow;
+        if residual < LESS * mark {
+            self.slow = (residual, 0);
+            return false;
+        }
+        let counts = self.step == Step::Newton && self.value >= NEWTONS && self.left <= HALF_SOLVED;
+        self.slow.1 = steps + usize::from(counts);
+        let over = self.slow.1 >= STALLED && residual > NEAR * self.largest;
+        if over {
+            self.slow = (residual, 0);
+        }
+        over
     }
 
     /// Solves closer where steps at the largest CFL number, Newton's, do not converge near the solution although their systems are solved:
@@ -316,6 +344,10 @@ impl CflControl {
         if self.unsolved > 0 {
             restart.set("unsolved_systems", self.unsolved as f64);
         }
+        if self.slow.0.is_finite() {
+            restart.set("slow_residual", self.slow.0);
+            restart.set("slow_steps", self.slow.1 as f64);
+        }
         if let Some(last) = self.last {
             restart.set("last_residual", last);
         }
@@ -330,6 +362,8 @@ impl CflControl {
         self.capped = restart.positive("cfl_capped").unwrap_or(0.0);
         self.least = restart.positive("least_residual").unwrap_or(f64::INFINITY);
         self.largest = restart.positive("largest_residual_of_steps").unwrap_or(0.0);
+        self.slow.0 = restart.positive("slow_residual").unwrap_or(f64::INFINITY);
+        self.slow.1 = restart.positive("slow_steps").unwrap_or(0.0) as usize;
         self.forcing = restart.positive("forcing").unwrap_or(1.0);
         self.widening = restart.positive("widening").map_or(1, |times| (times as usize).min(self.widest));
         self.unsolved = restart.positive("unsolved_systems").unwrap_or(0.0) as usize;
@@ -339,7 +373,7 @@ impl CflControl {
 
     /// The next residual is of another problem: not to be compared with the last one.
     pub fn forget(&mut self) {
-        (self.last, self.trend, self.least) = (None, None, f64::INFINITY);
+        (self.last, self.trend, self.least, self.slow) = (None, None, f64::INFINITY, (f64::INFINITY, 0));
         self.cycle = Cycle::default();
     }
 
@@ -481,6 +515,23 @@ mod tests {
         let shrank = (0..100).find(|&i| step(swing(i)) < 1e6).unwrap();
         assert!((STALLED as i32..2 * STALLED as i32).contains(&shrank), "{shrank}");
         assert_eq!([step(0.2), step(0.049), step(0.04)], [1e5, 1e6, 1e6], "a tenth of the smallest so far");
+    }
+
+    #[test]
+    fn newton_steps_that_overshoot_begin_short() {
+        let cfl = Cfl { start: 10.0, min: 1.0, max: 1e6, growth: 10.0, adaptive: true };
+        let least = |residual: &dyn Fn(i32) -> f64| {
+            let mut control = CflControl::new(cfl).of_newton_steps();
+            let step = |i: i32| {
+                control.rejects_update(0.3);
+                control.accept(if i == 0 { 1.0 } else { residual(i) }, 0.0);
+                if i < 6 { f64::INFINITY } else { control.value }
+            };
+            (0..6 + STALLED as i32).map(step).fold(f64::INFINITY, f64::min)
+        };
+        let slow = |i: i32| 0.1 * 0.95_f64.powi(i);
+        assert_eq!([least(&slow), least(&|i| 1e-7 * slow(i))], [10.0, 1e6], "far and near");
+        assert_eq!(least(&|i| 0.1 * 0.9_f64.powi(i)), 1e6, "it converges");
     }
 
     #[test]

@@ -69,6 +69,11 @@ pub trait StepControl: Send + Sync {
         1
     }
 
+    /// How many coarse grids the next explicit step may use.
+    fn coarse_grids(&self) -> usize {
+        0
+    }
+
     /// After a step that was rejected; whether it is worth another try.
     fn reject(&mut self) -> bool;
 
@@ -155,22 +160,44 @@ impl StepControl for CflControl {
 }
 
 /// Explicit steps: a Courant number that is halved with each rejected step and grows back slowly.
+///
+/// Coarse grids carry changes across shocks by the linear waves of one side. Where shocks stand on a body and move, the more of them the more they
+/// keep it swinging, until steps are rejected. Of several one is given up where residuals have not fallen for long, and with each rejected step: the steady
+/// state is the fine grid's whatever carries the changes.
 #[derive(Clone, Copy, Debug)]
 pub struct CourantControl {
     value: f64,
     requested: f64,
     rejected: usize,
+    /// Coarse grids that are left.
+    coarse: usize,
+    /// The smallest residual with them, and steps since then.
+    least: f64,
+    idle: usize,
 }
 
 /// Growth a step towards the requested Courant number.
 const GROWTH: f64 = 1.01;
 /// A run that rejects more steps than this is given up.
 const MOST_REJECTED: usize = 6;
+/// Steps without a residual that is a twentieth smaller after which a coarse grid is given up,
+const SWINGING: usize = 300;
+/// but for so many, with which transonic airfoils were seen to converge after 900 of them.
+const LAST: usize = 1;
 
 impl CourantControl {
     /// Starts at the requested Courant number, which it never exceeds.
     pub fn new(requested: f64) -> Self {
-        Self { value: requested, requested, rejected: 0 }
+        Self { value: requested, requested, rejected: 0, coarse: 0, least: f64::INFINITY, idle: 0 }
+    }
+
+    /// The same with so many coarse grids.
+    pub fn with_coarse_grids(self, coarse: usize) -> Self {
+        Self { coarse, ..self }
+    }
+
+    fn give_up_a_grid(&mut self) {
+        (self.coarse, self.least, self.idle) = (self.coarse.saturating_sub(1), f64::INFINITY, 0);
     }
 }
 
@@ -179,13 +206,26 @@ impl StepControl for CourantControl {
         self.value
     }
 
-    fn accept(&mut self, _residual: f64, _limited: f64) {
+    fn accept(&mut self, residual: f64, _limited: f64) {
         self.value = (self.value * GROWTH).min(self.requested);
+        if residual < 0.95 * self.least {
+            (self.least, self.idle) = (residual, 0);
+        } else {
+            self.idle += 1;
+        }
+        if self.coarse > LAST && self.idle >= SWINGING {
+            self.give_up_a_grid();
+        }
+    }
+
+    fn coarse_grids(&self) -> usize {
+        self.coarse
     }
 
     fn reject(&mut self) -> bool {
         self.value *= 0.5;
         self.rejected += 1;
+        self.give_up_a_grid();
         self.rejected <= MOST_REJECTED
     }
 
@@ -198,10 +238,20 @@ impl StepControl for CourantControl {
 
     fn store(&self, restart: &mut Restart) {
         restart.set("cfl", self.value);
+        // A fact is no number where there is none.
+        restart.set("coarse_grids_and_one", (self.coarse + 1) as f64);
+        restart.set("coarse_grids_idle", self.idle as f64);
+        if self.least.is_finite() {
+            restart.set("coarse_grids_least", self.least);
+        }
     }
 
     fn resume(&mut self, restart: &Restart) {
         self.value = restart.positive("cfl").map_or(self.requested, |c| c.min(self.requested));
+        let left = restart.positive("coarse_grids_and_one").map(|grids| grids as usize - 1);
+        self.coarse = left.map_or(self.coarse, |left| left.min(self.coarse));
+        self.idle = restart.positive("coarse_grids_idle").unwrap_or(0.0) as usize;
+        self.least = restart.positive("coarse_grids_least").unwrap_or(f64::INFINITY);
     }
 }
 
@@ -219,5 +269,26 @@ mod tests {
         }
         assert_eq!(control.value(), 0.8);
         assert!((0..5).all(|_| control.reject()) && !control.reject());
+    }
+
+    #[test]
+    fn coarse_grids_are_given_up_where_residuals_swing() {
+        let mut control = CourantControl::new(0.8).with_coarse_grids(3);
+        (0..5000).for_each(|i| control.accept(0.999_f64.powi(i), 0.0));
+        assert_eq!(control.coarse_grids(), 3, "they fall slowly");
+        let swing = |i: usize| 0.1 * (1.5 + (0.05 * i as f64).sin());
+        let left = |control: &mut CourantControl, steps: usize| {
+            (0..steps).for_each(|i| control.accept(swing(i), 0.0));
+            control.coarse_grids()
+        };
+        assert_eq!(left(&mut control, SWINGING), 2);
+        let mut restart = Restart::default();
+        control.store(&mut restart);
+        let mut again = CourantControl::new(0.8).with_coarse_grids(3);
+        again.resume(&restart);
+        assert_eq!(again.coarse_grids(), 2);
+        assert!(again.reject() && again.coarse_grids() == 1);
+        assert_eq!([left(&mut control, 2 * SWINGING), left(&mut control, 9 * SWINGING)], [1, 1], "the last");
+        assert!(again.reject() && again.coarse_grids() == 0);
     }
 }

@@ -161,6 +161,7 @@ impl LaxWendroffSolver {
             Some(_) => Level::below(&grid, &patches, scheme.coarse_grids),
             None => Vec::new(),
         };
+        let coarse = levels.len();
         let points = boundary::points(&grid, &blocks, &patches, &shared_nodes.shared);
         let volume = blocks.iter().map(|b| b.metrics.total_volume()).sum();
         let system = LaxWendroffSystem {
@@ -181,7 +182,7 @@ impl LaxWendroffSolver {
             forces: Forces::default(),
             times: Times::default(),
         };
-        let mut solver = Self::of(system, CourantControl::new(courant));
+        let mut solver = Self::of(system, CourantControl::new(courant).with_coarse_grids(coarse));
         let q = crate::gas::conserved(gas, &free);
         solver.set_state(|_| q);
         Ok(solver)

@@ -23,16 +23,18 @@ impl LaxWendroffSystem {
             });
         }
         let courant = at.cfl;
-        let Some(dt) = at.bdf.map(|bdf| bdf.dt) else { return self.explicit(courant, None, false, times) };
+        let Some(dt) = at.bdf.map(|bdf| bdf.dt) else {
+            return self.explicit(courant, None, false, at.coarse_grids, times);
+        };
         times.timed(Part::Residual, || self.balance(courant));
         let parts = (dt / self.smallest_step()).ceil().clamp(1.0, 1e6);
         for part in 0..parts as usize {
-            self.explicit(courant, Some(dt / parts), part == 0, times);
+            self.explicit(courant, Some(dt / parts), part == 0, 0, times);
         }
     }
 
-    /// One explicit step, with local time steps or the given one.
-    fn explicit(&mut self, courant: f64, dt: Option<f64>, balanced: bool, times: &mut Times) {
+    /// One explicit step, with local time steps or the given one, and so many coarse grids at most.
+    fn explicit(&mut self, courant: f64, dt: Option<f64>, balanced: bool, coarse: usize, times: &mut Times) {
         times.timed(Part::Residual, || {
             if !balanced {
                 self.balance(courant);
@@ -40,20 +42,20 @@ impl LaxWendroffSystem {
             self.distribute(dt);
         });
         times.timed(Part::Misc, || self.update());
-        if !self.levels.is_empty() {
-            times.timed(Part::Assembly, || self.carry_on(courant));
+        if coarse > 0 && !self.levels.is_empty() {
+            times.timed(Part::Assembly, || self.carry_on(courant, coarse));
         }
     }
 
-    /// The changes of the fine grid on the coarse ones.
-    fn carry_on(&mut self, courant: f64) {
+    /// The changes of the fine grid on the first `coarse` coarse ones.
+    fn carry_on(&mut self, courant: f64, coarse: usize) {
         let change = |block: &NodeBlock| {
             let n = N * block.nodes.len();
             block.q[..n].iter().zip(&block.last_good[..n]).map(|(new, old)| new - old).collect::<Vec<f64>>()
         };
         let mut changes: Vec<Vec<f64>> = self.blocks.iter().map(change).collect();
         let mut shapes: Vec<_> = self.blocks.iter().map(|b| b.nodes).collect();
-        for level in &mut self.levels {
+        for level in self.levels.iter_mut().take(coarse) {
             let what = (self.gas, courant);
             changes = level.carry(&self.team, what, &changes, &shapes, &mut self.blocks);
             shapes = level.shapes();

@@ -298,12 +298,13 @@ impl LaxWendroffCuda {
         work.close_boundary(&self.next)
     }
 
-    /// The changes of the fine grid on the coarse ones.
-    fn carry_on(&mut self, courant: f64) -> Result<(), GpuError> {
-        if self.levels.is_empty() {
+    /// The changes of the fine grid on the first `coarse` coarse ones.
+    fn carry_on(&mut self, courant: f64, coarse: usize) -> Result<(), GpuError> {
+        let coarse = coarse.min(self.levels.len());
+        if coarse == 0 {
             return Ok(());
         }
-        for n in 0..self.levels.len() {
+        for n in 0..coarse {
             let (finer, levels) = self.levels.split_at_mut(n);
             let finer = match finer.last() {
                 Some(level) => level.changes(),
@@ -349,7 +350,7 @@ impl System for LaxWendroffCuda {
         }
         self.clock.done(running, &self.stream)?;
         let running = Part::Assembly.begin();
-        self.carry_on(courant)?;
+        self.carry_on(courant, at.coarse_grids)?;
         self.clock.done(running, &self.stream)?;
         let running = Part::Misc.begin();
         self.rates(self.unsteady.as_ref().map_or(&self.q, |[saved, _]| saved))?;
