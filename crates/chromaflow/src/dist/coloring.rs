@@ -51,7 +51,7 @@ impl<F: Fn(u32, &mut dyn FnMut(u32))> Items<'_, F> {
         let all = self.priority.len();
         let mut sides = Sides::new(all);
         let mut odd = false;
-        for &i in self.owned.iter() {
+        for &i in &self.owned {
             (self.neighbors)(i, &mut |j| odd |= i != j && !sides.join(i, j));
             if odd {
                 break;
@@ -296,7 +296,9 @@ mod tests {
                 near[a].push(b as u32);
                 near[b].push(a as u32);
             }
-            near.iter_mut().for_each(|list| list.sort_unstable());
+            for list in &mut near {
+                list.sort_unstable();
+            }
             let ptr = near.iter().scan(0, |end, list| {
                 *end += list.len() as u32;
                 Some(*end)

@@ -64,7 +64,9 @@ impl Coloring {
                 at += 1;
             }
             if colors[lowest] == 1 {
-                part.iter().for_each(|&row| colors[row as usize] ^= 1);
+                for &row in &part {
+                    colors[row as usize] ^= 1;
+                }
             }
         }
         Some(Self::from_dense(colors))
