@@ -52,6 +52,8 @@ struct Mailbox {
     news: Condvar,
     /// Messages that have come so far.
     count: AtomicUsize,
+    /// Whether the last wait ended in a long sleep: others need the cores.
+    crowded: AtomicBool,
 }
 
 impl Mailbox {
@@ -168,8 +170,12 @@ impl Communicator for Threads {
     fn receive_within(&self, patience: Duration, from: usize, tag: Tag) -> Result<Vec<u8>, CommError> {
         self.partner(from)?;
         let (mailbox, started) = (&self.world.boxes[self.rank], Instant::now());
-        // To be woken takes longer than most messages do: with a core to spare a rank looks before it sleeps.
-        let mut looks = self.world.roomy;
+        // To be woken takes longer than most messages do: with a core to spare a rank looks before it sleeps, as members of a team do.
+        let mut rows = match (self.world.roomy, mailbox.crowded.load(Ordering::Relaxed)) {
+            (false, _) => 0,
+            (_, true) => 1,
+            (_, false) => ROWS_OF_MESSAGES,
+        };
         let mut messages = mailbox.lock();
         loop {
             self.world.check()?;
@@ -183,18 +189,24 @@ impl Communicator for Threads {
             if rest.is_zero() {
                 return Err(CommError::late(self, from, patience));
             }
-            if std::mem::take(&mut looks) {
+            if rows > 0 {
                 let count = mailbox.count.load(Ordering::Acquire);
                 drop(messages);
-                looks = (0..LOOKS).any(|_| {
+                let news = (0..LOOKS).any(|_| {
                     std::hint::spin_loop();
                     mailbox.count.load(Ordering::Acquire) != count
                 });
+                if !news {
+                    rows -= 1;
+                    thread::yield_now();
+                }
                 messages = mailbox.lock();
                 continue;
             }
+            let asleep = Instant::now();
             let woken = mailbox.news.wait_timeout(messages, rest.min(LONGEST));
             messages = woken.unwrap_or_else(PoisonError::into_inner).0;
+            mailbox.crowded.store(asleep.elapsed() > SHORT_SLEEP, Ordering::Relaxed);
         }
     }
 
@@ -246,6 +258,10 @@ impl Communicator for Threads {
 
 /// Looks at a condition in a row without giving the core away: some 20 microseconds, what a message takes that is on its way.
 const LOOKS: u32 = 2_000;
+/// A sleep that is not worth its waking.
+const SHORT_SLEEP: Duration = Duration::from_micros(250);
+/// So often a rank looks in a row for a message before it sleeps, some 250 microseconds.
+const ROWS_OF_MESSAGES: u32 = 12;
 /// So often a rank looks in a row before it sleeps between looks, some milliseconds: the core may be wanted by another one's threads.
 const ROWS_OF_LOOKS: u32 = 100;
 /// How long it then sleeps.

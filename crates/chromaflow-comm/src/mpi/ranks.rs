@@ -40,6 +40,8 @@ impl std::fmt::Debug for Request {
 const LONGEST: usize = 1 << 30;
 /// Longest wait for what was sent to leave, at the end.
 const PARTING: Duration = Duration::from_secs(60);
+/// What part of its patience a rank waits longer for one that gives signs of life: whoever waits for the silent one itself speaks first.
+const A_LITTLE: u32 = 10;
 /// Looks for a message before the thread lets others run.
 const LOOKS: u32 = 2000;
 
@@ -178,6 +180,12 @@ impl Mpi {
         self.beats().as_ref().is_some_and(|beats| beats.misses(rank))
     }
 
+    /// Who is silent where a message of `from` does not come: that rank, or one that it waits for itself. None where all give signs of life, so far.
+    fn silent(&self, from: usize) -> Option<usize> {
+        let told = self.beats().is_some();
+        if !told || self.misses(from) { Some(from) } else { self.missed() }
+    }
+
     fn partner(&self, rank: usize) -> Result<(), CommError> {
         if rank < self.size && rank != self.rank {
             return Ok(());
@@ -198,9 +206,15 @@ impl Mpi {
                 self.clear_outbox()?;
                 // Who waits for longer than else, waits for one that is there.
                 let gone = patience > self.patience && self.misses(from);
-                if gone || start.elapsed() > patience {
-                    let patience = if gone { self.patience } else { patience };
-                    return Err(CommError::late(self, from, patience));
+                if gone {
+                    return Err(CommError::late(self, from, self.patience));
+                }
+                let waited = start.elapsed();
+                if waited > patience {
+                    let longer = waited > patience + patience / A_LITTLE;
+                    if let Some(silent) = self.silent(from).or_else(|| longer.then_some(from)) {
+                        return Err(CommError::late(self, silent, patience));
+                    }
                 }
                 thread::yield_now();
             }

@@ -77,6 +77,8 @@ pub struct Batch {
     pub border: Vec<Range<usize>>,
     /// The other owned rows.
     pub interior: Vec<Range<usize>>,
+    /// All owned rows as they stand.
+    pub own: Vec<u32>,
     /// What is exchanged after the color: rows that the matrix of some rank reads.
     pub neighbors: Vec<Neighbor>,
     /// Images of the color's rows: they follow what is exchanged.
@@ -172,6 +174,7 @@ impl Share {
             Batch {
                 border: runs(rows.clone(), |row| owns[row] && needed[row]),
                 interior: runs(rows.clone(), |row| owns[row] && !needed[row]),
+                own: rows.clone().filter(|&row| owns[row]).map(|row| row as u32).collect(),
                 neighbors: sent
                     .iter()
                     .map(part)

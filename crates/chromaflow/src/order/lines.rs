@@ -208,6 +208,12 @@ pub(super) struct Grouped {
 }
 
 impl Grouped {
+    /// A number for each group: the lowest of its rows'.
+    pub(super) fn numbers(&self, of_row: &[u32]) -> Vec<u32> {
+        let group = |w: &[usize]| self.rows[w[0]..w[1]].iter().map(|&row| of_row[row as usize]).min();
+        self.offsets.windows(2).map(|w| group(w).expect("a group has rows")).collect()
+    }
+
     /// Rows color by color, in a color group by group, large ones first and else as they stand.
     pub(super) fn renumber(&self, coloring: &Coloring) -> (Permutation, RowBatches) {
         let (groups, colors) = coloring.renumber();

@@ -13,12 +13,13 @@ use std::sync::Mutex;
 pub enum ColoringMethod {
     /// No colors: one batch in the order of the rows (for Jacobi relaxation and plain products).
     None,
-    /// [`Coloring::greedy`].
+    /// Two colors where these are enough ([`Coloring::parity`]), else [`Coloring::greedy`] and a [`Coloring::reduced`] pass.
     Greedy(VertexOrder),
     /// As few as a greedy coloring, smallest last, a [`Coloring::reduced`] pass over it and [`Coloring::without_smallest`]
     /// find: fewer synchronizations of a sweep, which decide on a GPU.
     Fewest,
-    /// [`Coloring::parallel`].
+    /// [`Coloring::by_numbers`], those of the rows as they are given: the colors do not depend on the order of the rows, and are the same where ranks
+    /// find them together.
     Parallel,
     /// [`Coloring::levels`]: sweeps through these batches are Gauss-Seidel sweeps in the order of the rows.
     Levels,
@@ -90,7 +91,7 @@ pub struct PlanOptions {
 }
 
 impl Default for PlanOptions {
-    /// Reverse Cuthill-McKee, greedy coloring in that order, sizes as they fall.
+    /// Reverse Cuthill-McKee, two colors or greedy ones in that order, sizes as they fall.
     fn default() -> Self {
         Self { rcm: Rcm::Always, coloring: ColoringMethod::Greedy(VertexOrder::Natural), balance: false }
     }
@@ -98,14 +99,15 @@ impl Default for PlanOptions {
 
 impl PlanOptions {
     /// Colors of a graph.
-    fn color(&self, graph: &Adjacency, team: &Team) -> Coloring {
+    fn color(&self, graph: &Adjacency, numbers: &[u32], team: &Team) -> Coloring {
         let coloring = match self.coloring {
             ColoringMethod::None => return Coloring::new(vec![0; graph.rows()]),
-            ColoringMethod::Greedy(order) => Coloring::greedy_with(graph, order, team),
+            ColoringMethod::Greedy(order) => Coloring::parity(graph, numbers)
+                .unwrap_or_else(|| Coloring::greedy_with(graph, order, team).recolored(graph, team)),
             ColoringMethod::Fewest => {
                 Coloring::greedy(graph, VertexOrder::SmallestLast).reduced(graph, 1).without_smallest(graph)
             }
-            ColoringMethod::Parallel => Coloring::parallel(graph, team),
+            ColoringMethod::Parallel => Coloring::by_numbers(graph, numbers, team),
             ColoringMethod::Levels => Coloring::levels(graph),
         };
         // Levels that lend rows to one another are levels no more.
@@ -211,7 +213,11 @@ impl Plan {
         };
         let after = if rcm { Spread::of_with(&graph, team) } else { before };
         let grouped = (!lines.is_empty()).then(|| lines.renumbered(&band).grouped(&graph));
-        let coloring = options.color(grouped.as_ref().map_or(&graph, |grouped| &grouped.graph), team);
+        let given = band.old_of_new();
+        let coloring = match &grouped {
+            Some(grouped) => options.color(&grouped.graph, &grouped.numbers(given), team),
+            None => options.color(&graph, given, team),
+        };
         let uncolored = options.coloring == ColoringMethod::None;
         let (colors, batches) = match &grouped {
             Some(grouped) => grouped.renumber(&coloring),

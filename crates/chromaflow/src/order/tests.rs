@@ -352,11 +352,31 @@ proptest! {
     }
 
     #[test]
-    fn parallel_coloring_does_not_see_the_threads((rows, edges) in random_graph()) {
+    /// The loop over rows by their priority, whatever their order and the number of threads.
+    #[test]
+    fn colors_by_numbers_see_neither_threads_nor_order((rows, edges) in random_graph(), step in 1..60_usize) {
         let g = graph(rows, &edges);
-        let one = Coloring::parallel(&g, &Team::new(1));
-        one.check(&g).unwrap();
-        prop_assert_eq!(&one, &Coloring::parallel(&g, &Team::new(3)));
+        let numbers: Vec<u32> = (0..rows as u32).map(|i| 3 * i + 1).collect();
+        let one = Coloring::parallel(&g, &numbers, &Team::new(1));
+        let mut order: Vec<usize> = (0..rows).collect();
+        order.sort_by_key(|&r| std::cmp::Reverse(priority_of(g.degree(r), numbers[r] as usize)));
+        let mut expected = vec![u32::MAX; rows];
+        for r in order {
+            let free = |c: &u32| g.neighbors(r).iter().all(|&n| expected[n as usize] != *c);
+            expected[r] = (0..=rows as u32).find(free).unwrap();
+        }
+        prop_assert_eq!(one.colors(), &expected[..]);
+        prop_assert_eq!(&one, &Coloring::parallel(&g, &numbers, &Team::new(3)));
+        let all = Coloring::by_numbers(&g, &numbers, &Team::new(1));
+        all.check(&g).unwrap();
+        prop_assert!(all.count() <= one.count());
+        prop_assert_eq!(&all, &Coloring::by_numbers(&g, &numbers, &Team::new(3)));
+        prop_assert_eq!(Coloring::parity(&g, &numbers).is_some(), all.count() < 3);
+        let step = (step..step + 60).find(|s| (2..=rows).all(|d| rows % d > 0 || s % d > 0)).unwrap();
+        let turned = Permutation::from_old_of_new((0..rows).map(|i| (i * step % rows) as u32).collect()).unwrap();
+        let of_turned: Vec<u32> = turned.old_of_new().iter().map(|&old| numbers[old as usize]).collect();
+        let other = Coloring::by_numbers(&g.permuted(&turned), &of_turned, &Team::new(2));
+        prop_assert!(turned.old_of_new().iter().zip(other.colors()).all(|(&old, &color)| all.colors()[old as usize] == color));
     }
 
     #[test]

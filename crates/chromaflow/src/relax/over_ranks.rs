@@ -21,9 +21,29 @@ pub(super) fn all_are_chained(share: &Share, nb: usize) -> bool {
     is_chained(all, nb)
 }
 
-/// One pass over all colors, the last one before somebody looks at x where it `closes`. A color's border rows come first, then their values
-/// travel while its interior rows are worked on, or as [`SweepExchange`] says. `update` writes the new values of some rows of a color, or
-/// of the lines that begin among them, into `x`; it is told whether the color is one of few rows.
+/// Some rows of a color.
+pub(super) enum Part<'a> {
+    /// Those in a range, or the lines that begin there.
+    Run(Range<usize>),
+    /// Those of a list.
+    List(&'a [u32]),
+}
+
+/// What a run of rows costs beside its rows, microseconds: ghosts and rows of the other kind part a rank's rows into runs of ten or twenty.
+const RUN_US: f64 = 0.1;
+/// What a message takes between hosts, and between ranks of one process.
+const MESSAGE_US: [f64; 2] = [20.0, 1.0];
+
+/// Whether a color's border rows come first, so that their values travel while its interior rows are worked on: where a message takes longer than
+/// the members of a team lose by the many short runs that border and interior rows are. Results are the same either way.
+fn hides(share: &Share, batch: &Batch, members: usize) -> bool {
+    let message = MESSAGE_US[usize::from(share.ranks().in_process().is_some())];
+    (batch.border.len() + batch.interior.len()) as f64 * RUN_US < message * members as f64
+}
+
+/// One pass over all colors, the last one before somebody looks at x where it `closes`. After a color, or while interior rows are worked on, the values
+/// of its border rows pass, or as [`SweepExchange`] says. `update` writes the new values of some rows of a color, or of the lines that
+/// begin among them, into `x`, of rows in `lists` where it takes them; it is told whether the color is one of few rows.
 ///
 /// # Safety
 /// `x` has `nb` values for each row of the share; nobody but `update` writes them, and it reads no row of the color but those of the
@@ -33,7 +53,8 @@ pub(super) unsafe fn sweep<X: Elem>(
     member: &Member<'_>,
     (nb, x): (usize, *mut X),
     (backward, closes): (bool, bool),
-    mut update: impl FnMut(Range<usize>, bool),
+    lists: bool,
+    mut update: impl FnMut(Part<'_>, bool),
 ) {
     let batches = share.batches();
     let when = match share.sweep_exchange() {
@@ -44,9 +65,13 @@ pub(super) unsafe fn sweep<X: Elem>(
     for at in 0..batches.len() {
         let batch = order(at);
         let chained = is_chained(batch.whole, nb);
-        let mut work = |rows: Range<usize>| update(rows, chained);
-        each(&batch.border, member, &mut work);
         let passes = when == SweepExchange::EveryColor && !batch.neighbors.is_empty();
+        let in_order = lists && !(passes && hides(share, batch, member.size()));
+        if in_order {
+            update(Part::List(&batch.own[member.share(batch.own.len())]), chained);
+        } else {
+            each(&batch.border, member, |rows| update(Part::Run(rows), chained));
+        }
         // SAFETY: ghosts are written, and border rows sent, by the first member between two barriers, while nobody else writes border
         // rows or reads ghosts of the color.
         unsafe {
@@ -59,7 +84,9 @@ pub(super) unsafe fn sweep<X: Elem>(
                     send(share, batch, nb, x);
                 }
             }
-            each(&batch.interior, member, &mut work);
+            if !in_order {
+                each(&batch.interior, member, |rows| update(Part::Run(rows), chained));
+            }
             if passes && member.rank() == 0 {
                 receive(share, batch, nb, x);
             }

@@ -4,9 +4,9 @@
 use super::diagonal::Factors;
 use super::lines::factor::Couplings;
 use super::lines::sweep::{LineData, sweep_lines};
-use super::over_ranks;
+use super::over_ranks::{self, Part};
 use super::smoother::{Smoother, Update};
-use super::sweep::{Diagonal, Double, Half, Precision, Single, SweepData, sweep_rows};
+use super::sweep::{Diagonal, Double, Half, Precision, Single, SweepData, sweep_list, sweep_rows};
 use super::{Direction, Guess, RelaxError, SolveOptions, SolveReport};
 use crate::Outcome;
 use crate::shared::SharedMut;
@@ -329,8 +329,13 @@ impl<P: Precision> Run<'_, P> {
             let all = simultaneous.then(|| over_ranks::all_are_chained(share, engine.nb));
             // SAFETY: as in `update`.
             unsafe {
-                over_ranks::sweep(share, member, x, (backward, closes), |rows, chained| {
-                    self.update(&data, rows, false, all.unwrap_or(chained));
+                let (nb, isa, lists) = (engine.nb, engine.isa, engine.nb > 1 && engine.lines.is_none());
+                over_ranks::sweep(share, member, x, (backward, closes), lists, |part, chained| {
+                    let chained = all.unwrap_or(chained);
+                    match part {
+                        Part::Run(rows) => self.update(&data, rows, false, chained),
+                        Part::List(rows) => sweep_list(isa, nb, &data, rows, chained),
+                    }
                 });
             }
             *current = other;

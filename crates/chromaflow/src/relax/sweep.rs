@@ -124,6 +124,46 @@ impl<P: Precision, Z: Size> Kernel for SweepRows<'_, P, Z> {
     }
 }
 
+/// Updates the rows of a list, of blocks of several values.
+///
+/// # Safety
+/// As [`sweep_rows`].
+pub(crate) unsafe fn sweep_list<P: Precision>(
+    isa: Isa,
+    nb: usize,
+    data: &SweepData<'_, P>,
+    rows: &[u32],
+    chained: bool,
+) {
+    with_size!(isa, nb, size => dispatch(isa, SweepList { data, size, rows, chained }));
+}
+
+struct SweepList<'a, P: Precision, Z> {
+    data: &'a SweepData<'a, P>,
+    size: Z,
+    rows: &'a [u32],
+    chained: bool,
+}
+
+impl<P: Precision, Z: Size> Kernel for SweepList<'_, P, Z> {
+    const PORTABLE: bool = Z::PORTABLE;
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Self { data, size, rows, chained } = self;
+        let nb = size.get();
+        for (at, &row) in rows.iter().enumerate() {
+            if let Some(&next) = rows.get(at + ROWS_AHEAD) {
+                let (Diagonal::Inverse(diag) | Diagonal::Lu(diag, _)) = data.diag;
+                prefetch_block(nb, diag.add(next as usize * nb * nb), 0);
+                chromaflow_device::prefetch::<1, _>(data.b.add(next as usize * nb));
+            }
+            update_row::<S, P, Z>(data, size, row as usize, BYTES_AHEAD, chained);
+        }
+    }
+}
+
 /// `x_i <- D_i^-1 (b_i - O_i x)` for one row i.
 #[inline(always)]
 pub(crate) unsafe fn update_row<S: Simd, P: Precision, Z: Size>(

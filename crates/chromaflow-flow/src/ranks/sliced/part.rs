@@ -228,11 +228,12 @@ impl Found<'_> {
                 ghosts: &nodes.ghosts,
                 owned: own.clone(),
                 priority: &priority,
+                numbers: &nodes.numbers,
                 neighbors: |i: u32, visit: &mut dyn FnMut(u32)| {
                     graph.neighbors(i as usize).iter().for_each(|&j| visit(j));
                 },
             };
-            items.reduced(&items.colors()?)?
+            items.few()?
         } else {
             let mut place = vec![u32::MAX; n];
             (0..).zip(own).for_each(|(at, &i)| place[i as usize] = at);
@@ -347,6 +348,7 @@ impl Found<'_> {
                 ghosts: &ghosts,
                 owned: (0..count as u32).filter(|&e| owner(e) == rank).collect(),
                 priority: &priority,
+                numbers,
                 neighbors: |e: u32, visit: &mut dyn FnMut(u32)| {
                     edges_of(e).flat_map(around).filter(|&&other| other != e).for_each(|&other| visit(other));
                 },

@@ -2,6 +2,9 @@
 
 mod balance;
 mod kempe;
+mod numbers;
+
+pub use numbers::priority_of;
 
 use super::{Adjacency, Permutation, RowBatches};
 use chromaflow_device::Team;
@@ -186,38 +189,6 @@ impl Coloring {
         Self::from_dense(colors.into_iter().map(AtomicU32::into_inner).collect())
     }
 
-    /// The same on all members of a team, rows with many neighbors first and ties broken by a hash of the row number:
-    /// a row takes the lowest free color as soon as all neighbors that come before it have theirs. The result is that
-    /// of the sequential loop in this order, hence the same for every number of threads.
-    ///
-    /// **Source**: Jones and Plassmann (1993); order by the logarithm of the degree: Hasenplaugh et al. (2014).
-    pub fn parallel(graph: &Adjacency, team: &Team) -> Self {
-        let colors: Vec<AtomicU32> = (0..graph.rows()).map(|_| AtomicU32::new(u32::MAX)).collect();
-        team.run(|member| {
-            let mut palette = Palette::new(graph);
-            let mut waiting: Vec<usize> = member.share(graph.rows()).collect();
-            while !waiting.is_empty() {
-                let before = waiting.len();
-                waiting.retain(|&row| {
-                    let mine = priority(graph, row);
-                    let ready = graph.neighbors(row).iter().all(|&n| {
-                        colors[n as usize].load(Acquire) != u32::MAX || priority(graph, n as usize) < mine
-                    });
-                    if ready {
-                        // Later neighbors have no color yet and get none before this row has.
-                        let color = palette.lowest_free(row, graph, |n| colors[n].load(Acquire));
-                        colors[row].store(color, Release);
-                    }
-                    !ready
-                });
-                if waiting.len() == before {
-                    std::thread::yield_now();
-                }
-            }
-        });
-        Self::from_dense(colors.into_iter().map(AtomicU32::into_inner).collect())
-    }
-
     /// One color a level: that of a row is one more than the highest among its neighbors before it in the order of the
     /// rows. Every row then comes after all neighbors before it and before all others, so that sweeps through the levels,
     /// first to last or last to first, are Gauss-Seidel sweeps through the rows as they stand.
@@ -332,19 +303,6 @@ impl Coloring {
         let permutation = Permutation::by_groups(&self.colors, offsets.clone());
         (permutation, RowBatches::new(offsets))
     }
-}
-
-fn priority(graph: &Adjacency, row: usize) -> (u32, u32, usize) {
-    priority_of(graph.degree(row), row)
-}
-
-/// In which order a parallel coloring visits rows, the largest first: many neighbors (by powers of two), then a hash of the row's number,
-/// then that: no two rows are alike.
-pub fn priority_of(degree: usize, row: usize) -> (u32, u32, usize) {
-    let mut z = (row as u64).wrapping_add(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    (usize::BITS - degree.leading_zeros(), (z >> 32) as u32, row)
 }
 
 /// Rows that a member of a team colors before it goes to those after the others'.

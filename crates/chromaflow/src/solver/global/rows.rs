@@ -166,8 +166,8 @@ impl Near {
         Ok(Self { others, ghosts, ptr, idx })
     }
 
-    /// A color for each row here, the same on any number of ranks: of greedy colorings in the order of the global numbers, or of rows with
-    /// many neighbors first, that of one rank; for others a parallel one with a pass to reduce it. Collective.
+    /// A color for each row here, the same on any number of ranks: two where these are enough, else of greedy colorings in the order of the global
+    /// numbers, or of rows with many neighbors first, those of one rank; for others those of a parallel one. Collective.
     fn colors(
         &self,
         rows: &Parsed,
@@ -178,20 +178,22 @@ impl Near {
         let mut degrees: Vec<u32> = self.ptr.windows(2).map(|w| (w[1] - w[0]) as u32).collect();
         degrees.resize(n + self.others.len(), 0);
         self.ghosts.exchange(ranks, &mut degrees)?;
-        let numbers = rows.range.clone().chain(self.others.iter().map(|&row| row as usize));
+        let numbers: Vec<u32> =
+            (rows.range.start as u32..rows.range.end as u32).chain(self.others.iter().copied()).collect();
         let first = |degree: u32, row: usize| (degree, 0, usize::MAX - row);
-        let (of_row, reduces): (&dyn Fn(u32, usize) -> Priority, bool) = match method {
-            ColoringMethod::Greedy(VertexOrder::Natural) => (&|_, row| first(0, row), false),
-            ColoringMethod::Greedy(VertexOrder::LargestFirst) => (&first, false),
-            _ => (&|degree, row| priority_of(degree as usize, row), true),
+        let of_row: &dyn Fn(u32, usize) -> Priority = match method {
+            ColoringMethod::Greedy(VertexOrder::Natural) => &|_, row| first(0, row),
+            ColoringMethod::Greedy(VertexOrder::LargestFirst) => &first,
+            _ => &|degree, row| priority_of(degree as usize, row),
         };
         let priority: Vec<Priority> =
-            degrees.iter().zip(numbers).map(|(&degree, row)| of_row(degree, row)).collect();
+            degrees.iter().zip(&numbers).map(|(&degree, &row)| of_row(degree, row as usize)).collect();
         let items = Items {
             ranks,
             ghosts: &self.ghosts,
             owned: (0..n as u32).collect(),
             priority: &priority,
+            numbers: &numbers,
             neighbors: |row: u32, visit: &mut dyn FnMut(u32)| {
                 let near = &self.idx[self.ptr[row as usize]..self.ptr[row as usize + 1]];
                 for &row in near {
@@ -199,8 +201,7 @@ impl Near {
                 }
             },
         };
-        let colors = items.colors()?;
-        if reduces { items.reduced(&colors) } else { Ok(colors) }
+        items.few()
     }
 }
 
