@@ -328,7 +328,9 @@ iterations_suffice = true
         assert_eq!(one["mesh"][count], whole["mesh"][count], "{count}");
     }
     let restart = |out: &str| std::fs::read(folder.join(out).join("restart.safetensors")).unwrap();
-    assert_eq!(restart("one").len(), restart("whole").len());
+    // Behind the header, whose numbers are as long as their digits.
+    let arrays = |file: &[u8]| file.len() as u64 - u64::from_le_bytes(file[..8].try_into().unwrap());
+    assert_eq!(arrays(&restart("one")), arrays(&restart("whole")));
     for ranks in ["2", "3"] {
         run(folder, ranks, &[&sliced[..], &["--ranks", ranks]].concat());
         assert_eq!(history(folder, ranks), history(folder, "one"), "{ranks} ranks");

@@ -125,11 +125,11 @@ impl Petsc {
 
 /// Matrix, PETSc's ILU, ours in the given order in f64, ours after reverse Cuthill-McKee in `ds`, a forward multicolor sweep.
 const TABLE: [(&str, u32, u32, u32); 6] = [
-    ("kfun3d_m6A_step5_bs4", 30, 31, 87),
+    ("kfun3d_m6A_step5_bs4", 30, 31, 86),
     ("su2_flatplate_lam_it200_bs4", 14, 14, 110),
     ("su2_flatplate_sa_it100_flow_bs4", 16, 15, 104),
     ("su2_flatplate_sa_it100_nut_bs1", 4, 4, 20),
-    ("su2_naca0012_euler_jst_it50_bs4", 24, 21, 74),
+    ("su2_naca0012_euler_jst_it50_bs4", 24, 21, 72),
     ("su2_om6ste01_euler_roe1_it10_bs5", 20, 20, 44),
 ];
 
@@ -153,7 +153,8 @@ fn petsc_counts_the_same_iterations_on_the_matrices_of_flow_codes() {
     if petsc.tutorial(EX10).is_none() {
         return;
     }
-    for (name, ilu, rcm, multicolor) in TABLE {
+    let mut rows = Vec::new();
+    for (name, ..) in TABLE {
         let Some(file) = petsc.matrix(name) else { return };
         let count = |kind: &str, words: &str| {
             let file = file.display();
@@ -165,15 +166,12 @@ fn petsc_counts_the_same_iterations_on_the_matrices_of_flow_codes() {
             found[0]
         };
         let exact = format!("{OURS} preconditioner=ilu0,order=natural,policy=d");
-        let found = [
-            count("baij", "-pc_type ilu"),
-            count("baij", &exact),
-            count("aij", &exact),
-            count("baij", &format!("{OURS} preconditioner=ilu0,order=rcm,policy=ds")),
-            count("baij", &format!("{OURS} preconditioner=multicolor")),
-        ];
-        assert_eq!(found, [ilu, ilu, ilu, rcm, multicolor], "{name}");
+        let ilu = count("baij", "-pc_type ilu");
+        assert_eq!([count("baij", &exact), count("aij", &exact)], [ilu, ilu], "{name}");
+        let rcm = count("baij", &format!("{OURS} preconditioner=ilu0,order=rcm,policy=ds"));
+        rows.push((name, ilu, rcm, count("baij", &format!("{OURS} preconditioner=multicolor"))));
     }
+    assert_eq!(rows, TABLE);
 }
 
 /// Gauss-Seidel sweeps in the given order and in f64 are PETSc's SOR, forward and symmetric.

@@ -1,5 +1,6 @@
 //! The residual that rounding errors leave.
 
+use crate::config::{FlowConfig, FluxScheme};
 use crate::dual::Dual;
 use crate::equations::perfect_gas::State;
 use crate::gas::{Gas, sound_speed};
@@ -21,10 +22,11 @@ pub(crate) fn flux_size(gas: Gas<f64>, w: &State, n: &[f64; 3], cutoff_mach: f64
 pub(crate) fn round_off(
     dual: &Dual,
     gas: Gas<f64>,
-    (free, cutoff_mach): (&State, f64),
+    (free, config): (&State, &FlowConfig),
     share: Option<&Share>,
     team: &Team,
 ) -> f64 {
+    let cutoff_mach = if config.space.flux == FluxScheme::Roe { config.cutoff_mach() } else { 1.0 };
     let sizes = parallel::map(team, &dual.areas, |n| flux_size(gas, free, n, cutoff_mach));
     let mut fluxes = vec![0.0; dual.nodes()];
     parallel::rows(team, dual.nodes(), 1, &mut fluxes, |rows, fluxes| {

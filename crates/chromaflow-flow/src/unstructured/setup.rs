@@ -7,9 +7,7 @@ use super::start::{Around, Walls, beginning};
 use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem, Ranks};
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
-use crate::config::{
-    Boundary, Equations, FlowConfig, FluxScheme, Implicit, Limiter, Nonlinear, Quadrature, Space, Time,
-};
+use crate::config::{Boundary, Equations, FlowConfig, Implicit, Limiter, Nonlinear, Quadrature, Space, Time};
 use crate::dual::{Dual, Patch};
 use crate::equations::perfect_gas::{N, State};
 use crate::gas::{Gas, conserved};
@@ -130,8 +128,7 @@ impl FlowSolver {
         let turned = turned_edges(&dual, &config.space, over.as_ref(), &mapping, &moments);
         // Each member touches its own rows first.
         let again = |q: &[State]| parallel::map(&team, q, |q| *q);
-        let cutoff_mach = if config.space.flux == FluxScheme::Roe { config.cutoff_mach() } else { 1.0 };
-        let round_off = round_off(&dual, gas, (&free, cutoff_mach), share.map(|share| &**share), &team);
+        let round_off = round_off(&dual, gas, (&free, &config), share.map(|share| &**share), &team);
         let levels = match config.time {
             Time::Steady(_) => TimeLevels::default(),
             Time::Unsteady(_) => TimeLevels { last: again(&q), before: again(&q) },
