@@ -288,7 +288,7 @@ fn text(facts: &Facts<'_>) -> String {
     let _ = writeln!(out, "\n# Conditions, guessed: check them.\n[boundary]\n{}", lines(open).trim_end());
     for marker in given {
         if let Some(condition) = known(marker) {
-            let _ = writeln!(out, "# {}: {condition}, by its code in the .mapbc file", marker.name);
+            let _ = writeln!(out, "# {}: {condition}, as the mesh's files say", marker.name);
         }
     }
     if *equations != "euler" {
