@@ -114,10 +114,7 @@ impl<P: Precision, Z: Size> Kernel for SweepRows<'_, P, Z> {
         for step in 0..count {
             let row = if backward { rows.end - 1 - step } else { rows.start + step };
             if step + ROWS_AHEAD < count {
-                let (Diagonal::Inverse(diag) | Diagonal::Lu(diag, _)) = data.diag;
-                let next = if backward { row - ROWS_AHEAD } else { row + ROWS_AHEAD };
-                prefetch_block(nb, diag.add(next * nb * nb), 0);
-                chromaflow_device::prefetch::<1, _>(data.b.add(next * nb));
+                prefetch_row(data, nb, if backward { row - ROWS_AHEAD } else { row + ROWS_AHEAD });
             }
             update_row::<S, P, Z>(data, size, row, ahead, chained);
         }
@@ -155,13 +152,19 @@ impl<P: Precision, Z: Size> Kernel for SweepList<'_, P, Z> {
         let nb = size.get();
         for (at, &row) in rows.iter().enumerate() {
             if let Some(&next) = rows.get(at + ROWS_AHEAD) {
-                let (Diagonal::Inverse(diag) | Diagonal::Lu(diag, _)) = data.diag;
-                prefetch_block(nb, diag.add(next as usize * nb * nb), 0);
-                chromaflow_device::prefetch::<1, _>(data.b.add(next as usize * nb));
+                prefetch_row(data, nb, next as usize);
             }
             update_row::<S, P, Z>(data, size, row as usize, BYTES_AHEAD, chained);
         }
     }
+}
+
+/// Asks for the diagonal block and the right side of a row, which must be one of the matrix's.
+#[inline(always)]
+unsafe fn prefetch_row<P: Precision>(data: &SweepData<'_, P>, nb: usize, row: usize) {
+    let (Diagonal::Inverse(diag) | Diagonal::Lu(diag, _)) = data.diag;
+    prefetch_block(nb, diag.add(row * nb * nb), 0);
+    chromaflow_device::prefetch::<1, _>(data.b.add(row * nb));
 }
 
 /// `x_i <- D_i^-1 (b_i - O_i x)` for one row i.
