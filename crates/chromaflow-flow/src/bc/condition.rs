@@ -74,7 +74,8 @@ pub struct Condition<T> {
     pub velocity_inlet: VelocityInlet<T>,
     /// Of outlets.
     pub outlet: Outlet<T>,
-    /// Of slip walls: the Mach number below which what hits them is felt no less, see [`flux_wave_wall`].
+    /// Of slip walls: the Mach number below which what hits them is felt no less, see [`flux_wave_wall`]; of far fields: the factor of sound in
+    /// slow flow, see [`bc_farfield`].
     pub cutoff_mach: T,
     /// Of outlets that adapt their pressure: mass flow out through the marker; else 0.
     pub mass_flow: T,
@@ -138,7 +139,7 @@ pub fn condition_class<T: Real>(condition: &Condition<T>) -> ConditionClass {
 #[inline(always)]
 pub fn open_state<T: Real>(condition: &Condition<T>, gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
     match condition.kind {
-        ConditionKind::Farfield => bc_farfield(gas, w, &condition.farfield.free, n),
+        ConditionKind::Farfield => bc_farfield(gas, w, &condition.farfield.free, n, condition.cutoff_mach),
         ConditionKind::Inlet => bc_inlet(gas, w, condition.inlet, n),
         ConditionKind::VelocityInlet => bc_velocity_inlet(gas, w, condition.velocity_inlet, n),
         ConditionKind::Outlet => bc_outlet(gas, w, condition.outlet, n),
@@ -158,7 +159,9 @@ pub fn open_state_jacobian<T: Real>(
     n: &[T; 3],
 ) -> [T; 25] {
     match condition.kind {
-        ConditionKind::Farfield => bc_farfield_jacobian(gas, w, &condition.farfield.free, n),
+        ConditionKind::Farfield => {
+            bc_farfield_jacobian(gas, w, &condition.farfield.free, n, condition.cutoff_mach)
+        }
         ConditionKind::Inlet => bc_inlet_jacobian(gas, w, condition.inlet, n),
         ConditionKind::VelocityInlet => bc_velocity_inlet_jacobian(gas, w, condition.velocity_inlet, n),
         ConditionKind::Outlet => bc_outlet_jacobian(gas, w, condition.outlet, n),
@@ -180,7 +183,7 @@ pub fn open_state_jacobian<T: Real>(
 #[inline(always)]
 pub fn open_flux<T: Real>(condition: &Condition<T>, gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
     if condition.kind == ConditionKind::Farfield {
-        return flux_farfield(gas, w, &condition.farfield.free, n);
+        return flux_farfield(gas, w, &condition.farfield.free, n, condition.cutoff_mach);
     }
     if condition.kind == ConditionKind::Extrapolation {
         return flux_out(gas, w, n);
@@ -198,6 +201,25 @@ pub fn condition_flux<T: Real>(condition: &Condition<T>, gas: Gas<T>, w: &[T; 5]
     }
 }
 
+/// [`condition_flux`] at a node. Where a wall without slip ends at an open boundary the wall has the node's velocity (`stuck`), and momentum
+/// leaves with the state that is there: pressures of waves (rho c times the difference of velocities) are of a gas that is free to move, and
+/// would count as friction of the wall, which is what is left of the node's momentum.
+#[inline(always)]
+pub fn node_flux<T: Real>(
+    condition: &Condition<T>,
+    gas: Gas<T>,
+    w: &[T; 5],
+    n: &[T; 3],
+    stuck: bool,
+) -> [T; 5] {
+    let out = condition_flux(condition, gas, w, n);
+    if stuck && condition_class(condition) == ConditionClass::Open {
+        let own = flux_through(gas, w, n);
+        return [out[0], own[1], own[2], own[3], out[4]];
+    }
+    out
+}
+
 /// Derivative of [`condition_flux`] by the interior conserved state, column-major 5 x 5.
 #[inline(always)]
 pub fn condition_flux_jacobian<T: Real>(
@@ -210,7 +232,7 @@ pub fn condition_flux_jacobian<T: Real>(
         return flux_out_jacobian(gas, w, n);
     }
     if condition.kind == ConditionKind::Farfield {
-        return flux_farfield_jacobian(gas, w, &condition.farfield.free, n);
+        return flux_farfield_jacobian(gas, w, &condition.farfield.free, n, condition.cutoff_mach);
     }
     match condition_class(condition) {
         ConditionClass::Open => {

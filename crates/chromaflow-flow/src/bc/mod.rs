@@ -35,7 +35,7 @@ mod tests;
 pub use boundary::Boundary;
 pub use condition::{
     Condition, ConditionClass, ConditionKind, condition_class, condition_flux, condition_flux_jacobian,
-    open_flux, open_state, open_state_jacobian, wall_at,
+    node_flux, open_flux, open_state, open_state_jacobian, wall_at,
 };
 pub use extrapolation::{flux_out, flux_out_jacobian};
 pub use farfield::{Farfield, bc_farfield, bc_farfield_jacobian, flux_farfield, flux_farfield_jacobian};

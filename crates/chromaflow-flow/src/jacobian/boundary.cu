@@ -12,7 +12,7 @@ template <bool FAR> __device__ __forceinline__ void add_boundary(BoundaryJacobia
         const auto& condition = conditions[patch_of[k]];
         if ((condition.kind == pointwise::ConditionKind::Farfield) != FAR) continue;
         const Vec3 n = load_vec3(areas, k);
-        const Block add = FAR ? pointwise::flux_farfield_jacobian(gas, w, condition.farfield.free, n)
+        const Block add = FAR ? pointwise::flux_farfield_jacobian(gas, w, condition.farfield.free, n, condition.cutoff_mach)
                               : pointwise::condition_flux_jacobian(condition, gas, w, n);
 #pragma unroll
         for (int e = 0; e < 25; e++) block[e] += add[e];
@@ -20,8 +20,8 @@ template <bool FAR> __device__ __forceinline__ void add_boundary(BoundaryJacobia
 }
 // Kernels of their own: a far field has the matrix of its state beside that of Roe's flux.
 extern "C" __global__ void __launch_bounds__(128) boundary_jacobians(BoundaryJacobians) {
-    add_boundary<false>(count, node_of, ptr, patch_of, areas, conditions, nodes, params, diag);
+    add_boundary<false>(count, node_of, stuck, ptr, patch_of, areas, conditions, nodes, params, diag);
 }
 extern "C" __global__ void __launch_bounds__(128) farfield_jacobians(BoundaryJacobians) {
-    add_boundary<true>(count, node_of, ptr, patch_of, areas, conditions, nodes, params, diag);
+    add_boundary<true>(count, node_of, stuck, ptr, patch_of, areas, conditions, nodes, params, diag);
 }

@@ -128,6 +128,7 @@ fn van_leers_matrix_is_the_derivative_of_its_residual() {
         team: &team,
         dual: &dual,
         boundaries: &boundaries,
+        fixed: &[],
         space: &space,
         gas: Gas::AIR,
         layers: LayerFix::NONE,

@@ -6,9 +6,9 @@ use chromaflow_device::cuda::{Read, Share, Write};
 use chromaflow_device::{kernel_record, kernels};
 
 kernel_record! {
-    /// Nodes of the boundary and their parts of it.
+    /// Nodes of the boundary and their parts of it; `stuck`: whether a wall has a node's velocity.
     pub(crate) struct BoundaryNodes {
-        count: u32, node_of: Read<u32>, ptr: Read<u32>, patch_of: Read<u32>, areas: Read<f64>,
+        count: u32, node_of: Read<u32>, stuck: Read<u32>, ptr: Read<u32>, patch_of: Read<u32>, areas: Read<f64>,
         conditions: Read<Condition<f64>>, nodes: Read<f64>, params: Read<Params>,
     }
 

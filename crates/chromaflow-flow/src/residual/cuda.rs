@@ -5,7 +5,7 @@ use super::arguments::{
     AdaptByFlows, AdaptOutlets, BoundaryFluxes, BoundaryNodes, EdgeFluxes, ElementFluxes, GatherFluxes,
     Kernels, NodeLimits,
 };
-use crate::bc::Condition;
+use crate::bc::{Condition, WallNode};
 use crate::config::{FluxScheme, Limiter, Quadrature, Space};
 use crate::dual::Dual;
 use crate::equations::perfect_gas::N;
@@ -139,6 +139,8 @@ fn cell_tables() -> String {
 pub struct BoundaryCuda {
     pub(crate) count: usize,
     pub(crate) node_of: DeviceBuffer<u32>,
+    /// Whether a wall without slip has the node's velocity.
+    pub(crate) stuck: DeviceBuffer<u32>,
     pub(crate) ptr: DeviceBuffer<u32>,
     pub(crate) patch_of: DeviceBuffer<u32>,
     pub(crate) areas: DeviceBuffer<f64>,
@@ -151,7 +153,7 @@ pub struct BoundaryCuda {
 }
 
 impl BoundaryCuda {
-    /// The patches of `dual` with their conditions; with a rank's `rows` flows through outlets are those of the nodes that it owns.
+    /// The patches of `dual` with their conditions and the nodes whose velocity walls have; with a rank's `rows` flows through outlets are those of the nodes that it owns.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
@@ -159,6 +161,7 @@ impl BoundaryCuda {
         stream: &Stream,
         dual: &Dual,
         conditions: &[Condition<f64>],
+        fixed: &[WallNode<f64>],
         rows: Option<&Rows>,
     ) -> Result<Self, GpuError> {
         let mut parts: BTreeMap<u32, Vec<(u32, [f64; 3])>> = BTreeMap::new();
@@ -183,8 +186,10 @@ impl BoundaryCuda {
             }
             outlets.extend([p as u32, first as u32, outlet_nodes.len() as u32]);
         }
+        let stuck = |node: &u32| u32::from(fixed.binary_search_by_key(node, |wall| wall.node).is_ok());
         Ok(Self {
             count: parts.len(),
+            stuck: stream.upload(&parts.keys().map(stuck).collect::<Vec<_>>())?,
             node_of: stream.upload(&parts.keys().copied().collect::<Vec<_>>())?,
             ptr: stream.upload(&ptr)?,
             patch_of: stream.upload(&all().map(|p| p.0).collect::<Vec<_>>())?,
@@ -382,7 +387,7 @@ impl BoundaryCuda {
     /// What kernels over the boundary's nodes take of it, with a thread a node.
     pub(crate) fn nodes(&self, params: &Params, nodes: &DeviceBuffer<f64>) -> BoundaryNodes {
         kernel_arguments! { BoundaryNodes {
-            count: self.count as u32, node_of: &self.node_of, ptr: &self.ptr, patch_of: &self.patch_of,
+            count: self.count as u32, node_of: &self.node_of, stuck: &self.stuck, ptr: &self.ptr, patch_of: &self.patch_of,
             areas: &self.areas, conditions: &self.conditions, nodes, params: &params.values,
         } }
     }

@@ -24,7 +24,9 @@ pub use turned::TurnedEdges;
 pub(crate) use viscous::element_colors;
 pub use viscous::{Eddies, ViscousElements};
 
-use crate::bc::{Condition, adapted_pressure, condition_flux, outlet_flow};
+use crate::bc::{
+    Condition, ConditionClass, WallNode, adapted_pressure, condition_class, node_flux, outlet_flow,
+};
 use crate::config::Space;
 use crate::dual::Dual;
 use crate::equations::perfect_gas::{N, State};
@@ -44,6 +46,8 @@ pub struct Inviscid<'a> {
     pub dual: &'a Dual,
     /// Boundary conditions of the dual's patches.
     pub boundaries: &'a [Condition<f64>],
+    /// Nodes whose velocity walls without slip have, in their order.
+    pub fixed: &'a [WallNode<f64>],
     /// The scheme.
     pub space: &'a Space,
     /// Fixes of Roe's flux.
@@ -116,9 +120,11 @@ impl Inviscid<'_> {
     pub fn add_boundaries(&self, nodes: &[NodeRecord], out: &mut [State]) {
         parallel::rows(self.team, self.dual.nodes(), 1, out, |rows, out| {
             for (patch, condition) in self.dual.patches.iter().zip(self.boundaries) {
+                let open = condition_class(condition) == ConditionClass::Open;
                 let (of_rows, areas) = patch.within(&rows);
                 for (&i, n) in of_rows.iter().zip(areas) {
-                    let flux = condition_flux(condition, self.gas, &primitive_of(&nodes[i as usize]), n);
+                    let stuck = open && self.fixed.binary_search_by_key(&i, |wall| wall.node).is_ok();
+                    let flux = node_flux(condition, self.gas, &primitive_of(&nodes[i as usize]), n, stuck);
                     let sum = &mut out[i as usize - rows.start];
                     for v in 0..N {
                         sum[v] += flux[v];

@@ -191,7 +191,7 @@ boundary_fluxes(BoundaryFluxes) {
     for (int v = 0; v < 5; v++) sum[v] = out[(u64)i * 5 + v];
     for (u32 k = ptr[at]; k < ptr[at + 1]; k++) {
         const Vec3 n = load_vec3(areas, k);
-        const State f = pointwise::condition_flux(conditions[patch_of[k]], gas, w, n);
+        const State f = pointwise::node_flux(conditions[patch_of[k]], gas, w, n, stuck[at]);
 #pragma unroll
         for (int v = 0; v < 5; v++) sum[v] += f[v];
     }

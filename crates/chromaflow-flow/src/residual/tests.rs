@@ -31,6 +31,7 @@ fn residual_with(
         team: &team,
         dual,
         boundaries: &boundaries,
+        fixed: &[],
         space,
         gas: Gas::AIR,
         layers,

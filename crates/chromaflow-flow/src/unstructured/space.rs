@@ -51,6 +51,7 @@ impl FlowSystem {
             team: &self.team,
             dual: &self.dual,
             boundaries: &self.boundaries,
+            fixed: &self.fixed,
             space: &self.config.space,
             fix: RoeFix::of_residual(&self.config, at.damped),
             layers: LayerFix::of_residual(&self.config, self.depth),

@@ -409,3 +409,30 @@ fn friction_lies_along_walls() {
     let sum = forces.pressure.cd + forces.viscous.cd;
     assert!((forces.total.cd - sum).abs() < 1e-14 && forces.viscous.cd > 0.1 * sum, "{forces:?}");
 }
+
+/// Where a wall without slip begins and ends at open boundaries its friction is that of a gas at rest there: coefficients do not grow as the
+/// Mach number falls.
+#[test]
+fn walls_that_end_at_open_boundaries_have_no_waves_in_their_friction() {
+    let drag = |mach: f64, last: Boundary| {
+        let mut config = config(|name| match name {
+            "x0" => Boundary::VelocityInlet { velocity: [mach, 0.0, 0.0], temperature: 1.0 },
+            "x1" => last,
+            "z0" => Boundary::NoSlipAdiabatic,
+            "z1" => Boundary::SlipWall,
+            _ => Boundary::Symmetry,
+        });
+        (config.freestream.mach, config.freestream.alpha_deg) = (mach, 0.0);
+        (config.equations, config.freestream.reynolds) = (Equations::Laminar, 50.0);
+        let mut solver = solver(config, 2);
+        assert_eq!(solver.run(|_| true), Outcome::Converged);
+        let forces = solver.forces();
+        let wall = forces.markers.iter().find(|marker| marker.name == "z0").unwrap();
+        wall.viscous.cd
+    };
+    for last in [Boundary::Outlet { pressure: 1.0 }, Boundary::Farfield] {
+        let [fast, slow] = [0.1, 0.01].map(|mach| drag(mach, last));
+        assert!(fast > 0.1 && fast < 1.0, "{fast}");
+        assert!((slow / fast - 1.0).abs() < 0.2, "{last}: {slow} {fast}");
+    }
+}

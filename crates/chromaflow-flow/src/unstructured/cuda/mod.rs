@@ -233,7 +233,13 @@ impl FlowCuda {
         let linear = LinearCuda::new(stream, &dual.pattern, N, batches, &config.implicit, in_place, share)?;
         Ok(Self {
             mesh: MeshCuda::new(stream, dual, &solver.mapping, &solver.moments)?,
-            boundary: BoundaryCuda::new(stream, dual, &solver.boundaries, solver.over.as_ref())?,
+            boundary: BoundaryCuda::new(
+                stream,
+                dual,
+                &solver.boundaries,
+                &solver.fixed,
+                solver.over.as_ref(),
+            )?,
             params: Params::new(
                 stream,
                 config,
