@@ -46,7 +46,6 @@ pub struct StructuredSection {
     pub limited: bool,
     /// Below this Mach number dissipation shrinks no further: slow flow is dissipated by the speed of what is carried, and pressures by more. By default five
     /// times the free stream's by Newton-Krylov steps, at most 1; with 1, the default of plain steps, dissipation is by the speed of sound.
-    /// Given, it is the factor of sound at far fields of Newton-Krylov steps, too.
     pub cutoff_mach: Option<f64>,
     /// Viscous terms.
     pub viscous: ViscousName,

@@ -74,8 +74,7 @@ pub struct Condition<T> {
     pub velocity_inlet: VelocityInlet<T>,
     /// Of outlets.
     pub outlet: Outlet<T>,
-    /// Of slip walls: the Mach number below which what hits them is felt no less, see [`flux_wave_wall`]; of far fields: the factor of sound in
-    /// slow flow, see [`bc_farfield`].
+    /// Of slip walls: the Mach number below which what hits them is felt no less, see [`flux_wave_wall`].
     pub cutoff_mach: T,
     /// Of outlets that adapt their pressure: mass flow out through the marker; else 0.
     pub mass_flow: T,
@@ -139,7 +138,7 @@ pub fn condition_class<T: Real>(condition: &Condition<T>) -> ConditionClass {
 #[inline(always)]
 pub fn open_state<T: Real>(condition: &Condition<T>, gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
     match condition.kind {
-        ConditionKind::Farfield => bc_farfield(gas, w, &condition.farfield.free, n, condition.cutoff_mach),
+        ConditionKind::Farfield => bc_farfield(gas, w, &condition.farfield.free, n),
         ConditionKind::Inlet => bc_inlet(gas, w, condition.inlet, n),
         ConditionKind::VelocityInlet => bc_velocity_inlet(gas, w, condition.velocity_inlet, n),
         ConditionKind::Outlet => bc_outlet(gas, w, condition.outlet, n),
@@ -159,9 +158,7 @@ pub fn open_state_jacobian<T: Real>(
     n: &[T; 3],
 ) -> [T; 25] {
     match condition.kind {
-        ConditionKind::Farfield => {
-            bc_farfield_jacobian(gas, w, &condition.farfield.free, n, condition.cutoff_mach)
-        }
+        ConditionKind::Farfield => bc_farfield_jacobian(gas, w, &condition.farfield.free, n),
         ConditionKind::Inlet => bc_inlet_jacobian(gas, w, condition.inlet, n),
         ConditionKind::VelocityInlet => bc_velocity_inlet_jacobian(gas, w, condition.velocity_inlet, n),
         ConditionKind::Outlet => bc_outlet_jacobian(gas, w, condition.outlet, n),
@@ -183,7 +180,7 @@ pub fn open_state_jacobian<T: Real>(
 #[inline(always)]
 pub fn open_flux<T: Real>(condition: &Condition<T>, gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
     if condition.kind == ConditionKind::Farfield {
-        return flux_farfield(gas, w, &condition.farfield.free, n, condition.cutoff_mach);
+        return flux_farfield(gas, w, &condition.farfield.free, n);
     }
     if condition.kind == ConditionKind::Extrapolation {
         return flux_out(gas, w, n);
@@ -232,7 +229,7 @@ pub fn condition_flux_jacobian<T: Real>(
         return flux_out_jacobian(gas, w, n);
     }
     if condition.kind == ConditionKind::Farfield {
-        return flux_farfield_jacobian(gas, w, &condition.farfield.free, n, condition.cutoff_mach);
+        return flux_farfield_jacobian(gas, w, &condition.farfield.free, n);
     }
     match condition_class(condition) {
         ConditionClass::Open => {

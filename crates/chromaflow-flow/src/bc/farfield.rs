@@ -29,8 +29,8 @@ impl Farfield<f64> {
     }
 }
 
-/// Mach numbers over which what comes from inside gives way to what comes from outside: of the flow across the boundary about zero, of slow
-/// streams by their cutoff Mach number less, and above one.
+/// Mach numbers over which what comes from inside gives way to what comes from outside: of the flow across the boundary about zero, and above
+/// one.
 const TURNING: f64 = 0.1;
 const SONIC: f64 = 0.1;
 
@@ -49,8 +49,6 @@ struct Characteristics<T> {
     inside: [T; 2],
     outside: [T; 2],
     at: [T; 2],
-    /// By how much more the sound counts in the outgoing and in the incoming invariant, c over what stands for it in slow flow.
-    weight: [T; 2],
     /// 1 where the outgoing invariant comes from inside.
     in_plus: T,
     /// How much of the incoming one comes from inside, its slope by the Mach number, and the difference of the two.
@@ -63,14 +61,8 @@ struct Characteristics<T> {
 }
 
 #[inline(always)]
-fn characteristics<T: Real>(
-    gas: Gas<T>,
-    w: &[T; 5],
-    free: &[T; 5],
-    n: &[T; 3],
-    cutoff_mach: T,
-) -> Characteristics<T> {
-    let (zero, half, one) = (T::c(0.0), T::c(0.5), T::c(1.0));
+fn characteristics<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) -> Characteristics<T> {
+    let (zero, one) = (T::c(0.0), T::c(1.0));
     let inverse = one / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
     let normal = [n[0] * inverse, n[1] * inverse, n[2] * inverse];
     let g1 = gas.gamma - one;
@@ -78,31 +70,24 @@ fn characteristics<T: Real>(
     let co = sound_speed(gas, free);
     let vi = w[1] * normal[0] + w[2] * normal[1] + w[3] * normal[2];
     let vo = free[1] * normal[0] + free[2] * normal[1] + free[3] * normal[2];
-    // Of the preconditioned stream: lambda - f^2 V and its mirror image, whose product is f^2 c^2; c both where f = 1.
-    let f2 = cutoff_mach * cutoff_mach;
-    let lag = half * vo * (one - f2);
-    let wave = (lag * lag + f2 * co * co).sqrt();
-    let weight = [co / (wave + lag), co / (wave - lag)];
     let two = T::c(2.0) / g1;
     let in_plus = T::select((-vo).lt(co), one, zero);
-    let plus = vo + two * weight[0] * co + in_plus * (vi - vo + two * weight[0] * (ci - co));
+    let plus = vo + two * co + in_plus * (vi - vo + two * (ci - co));
     let [part, slope] = step((vi / ci - one) * T::c(1.0 / SONIC));
-    let by_minus = vi - vo - two * weight[1] * (ci - co);
-    let minus = vo - two * weight[1] * co + part * by_minus;
-    let shared = one / (weight[0] + weight[1]);
-    let vb = shared * (weight[1] * plus + weight[0] * minus);
-    let cb = half * g1 * shared * (plus - minus);
-    let turned = step(half + vb / cb * T::c(0.5 / TURNING) / cutoff_mach);
+    let by_minus = vi - vo - two * (ci - co);
+    let minus = vo - two * co + part * by_minus;
+    let vb = T::c(0.5) * (plus + minus);
+    let cb = T::c(0.25) * g1 * (plus - minus);
+    let turned = step(T::c(0.5) + vb / cb * T::c(0.5 / TURNING));
     Characteristics {
         normal,
         inside: [vi, ci],
         outside: [vo, co],
         at: [vb, cb],
-        weight,
         in_plus,
         in_minus: [part, slope * T::c(1.0 / SONIC)],
         by_minus,
-        in_state: [turned[0], turned[1] * T::c(0.5 / TURNING) / cutoff_mach],
+        in_state: [turned[0], turned[1] * T::c(0.5 / TURNING)],
         density: [
             w[0] * (cb * cb / (ci * ci)).powf(one / g1),
             free[0] * (cb * cb / (co * co)).powf(one / g1),
@@ -119,25 +104,20 @@ fn characteristics<T: Real>(
 /// leaves, and within Mach 0.1 of a flow along the boundary, both sides have a part. Behind a shock, whose entropy is not the
 /// stream's, a steady state could otherwise lie on neither side.
 ///
-/// In slow flow these are the characteristics of the preconditioned equations (f = `cutoff_mach` < 1): of V + 2c/(gamma - 1) and
-/// V - 2c/(gamma - 1) the sound's part is multiplied by c / a, with a = s + V (1 - f^2)/2 and s - V (1 - f^2)/2,
-/// s^2 = V^2 (1 - f^2)^2/4 + f^2 c^2, of the stream. Waves of sound would hold the velocity across the boundary to the stream's, as
-/// pressures of order rho c V belong to any other; these give way to what a body and its wake displace, as the boundary of incompressible flow does.
-///
-/// **Source**: Whitfield & Janus 1984 in the form of FUN3D's Riemann farfield; Blazek, CFD: Principles and Applications, 8.3; slow flow:
-/// Turkel, Radespiel & Kroll 1997; the transitions are ours.
+/// **Source**: Whitfield & Janus 1984 in the form of FUN3D's Riemann farfield; Blazek, CFD: Principles and Applications, 8.3; the
+/// transitions are ours.
 ///
 /// ```
 /// use chromaflow_flow::bc::bc_farfield;
 /// use chromaflow_flow::config::Freestream;
 /// use chromaflow_flow::gas::Gas;
 /// let free = Freestream { mach: 0.8, alpha_deg: 1.25, ..Default::default() }.primitive(Gas::AIR, 2);
-/// let wb = bc_farfield(Gas::AIR, &free, &free, &[0.3, -0.2, 0.1], 1.0);
+/// let wb = bc_farfield(Gas::AIR, &free, &free, &[0.3, -0.2, 0.1]);
 /// assert!((0..5).all(|i| (wb[i] - free[i]).abs() < 1e-15));
 /// ```
 #[inline(always)]
-pub fn bc_farfield<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3], cutoff_mach: T) -> [T; 5] {
-    let x = characteristics(gas, w, free, n, cutoff_mach);
+pub fn bc_farfield<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) -> [T; 5] {
+    let x = characteristics(gas, w, free, n);
     let [vb, cb] = x.at;
     let own = x.in_state[0];
     let rho = x.density[1] + own * (x.density[0] - x.density[1]);
@@ -152,18 +132,11 @@ pub fn bc_farfield<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3], 
 
 /// d(boundary state)/d(interior state) of [`bc_farfield`], primitive by primitive, column-major 5 x 5.
 #[inline(always)]
-pub fn bc_farfield_jacobian<T: Real>(
-    gas: Gas<T>,
-    w: &[T; 5],
-    free: &[T; 5],
-    n: &[T; 3],
-    cutoff_mach: T,
-) -> [T; 25] {
+pub fn bc_farfield_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) -> [T; 25] {
     let (zero, one) = (T::c(0.0), T::c(1.0));
     let g1 = gas.gamma - one;
     let two = T::c(2.0) / g1;
-    let x = characteristics(gas, w, free, n, cutoff_mach);
-    let shared = one / (x.weight[0] + x.weight[1]);
+    let x = characteristics(gas, w, free, n);
     let [vi, ci] = x.inside;
     let [vb, cb] = x.at;
     let normal = x.normal;
@@ -189,11 +162,11 @@ pub fn bc_farfield_jacobian<T: Real>(
         } else {
             zero
         };
-        let d_plus = x.in_plus * (d_vi + two * x.weight[0] * d_ci);
+        let d_plus = x.in_plus * (d_vi + two * d_ci);
         let d_part = x.in_minus[1] * (d_vi - vi / ci * d_ci) / ci;
-        let d_minus = x.in_minus[0] * (d_vi - two * x.weight[1] * d_ci) + d_part * x.by_minus;
-        let d_vb = shared * (x.weight[1] * d_plus + x.weight[0] * d_minus);
-        let d_cb = T::c(0.5) * g1 * shared * (d_plus - d_minus);
+        let d_minus = x.in_minus[0] * (d_vi - two * d_ci) + d_part * x.by_minus;
+        let d_vb = T::c(0.5) * (d_plus + d_minus);
+        let d_cb = T::c(0.25) * g1 * (d_plus - d_minus);
         let d_own = turning * (d_vb - vb / cb * d_cb) / cb;
         let d_inside = x.density[0] * (d_rho / w[0] - two * d_ci / ci + two * d_cb / cb);
         let d_outside = x.density[1] * two * d_cb / cb;
@@ -242,17 +215,17 @@ fn beyond_entering<T: Real>(gas: Gas<T>, free: &[T; 5], n: &[T; 3]) -> T {
 /// let (free, n) = ([1.0, 2.0, 0.0, 0.0, 1.0 / 1.4], [-1.0, 0.0, 0.0]);
 /// let stream = flux(Gas::AIR, &free, &n);
 /// // Slower and faster flow inside, no shock: the stream's flux.
-/// let inside = flux_farfield(Gas::AIR, &[1.1, 1.8, 0.1, 0.0, 0.8], &free, &n, 1.0);
+/// let inside = flux_farfield(Gas::AIR, &[1.1, 1.8, 0.1, 0.0, 0.8], &free, &n);
 /// assert!((0..5).all(|i| (inside[i] - stream[i]).abs() < 1e-13));
 /// // Behind a normal shock that is stronger than one that stands: less enters.
-/// let spilled = flux_farfield(Gas::AIR, &[3.0, 0.5, 0.0, 0.0, 4.5], &free, &n, 1.0);
+/// let spilled = flux_farfield(Gas::AIR, &[3.0, 0.5, 0.0, 0.0, 4.5], &free, &n);
 /// assert!(spilled[0] > stream[0] + 0.1);
 /// ```
 #[inline(always)]
-pub fn flux_farfield<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3], cutoff_mach: T) -> [T; 5] {
+pub fn flux_farfield<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) -> [T; 5] {
     let entering = beyond_entering(gas, free, n).lt(T::c(0.0));
     let across = flux_roe(gas, w, free, n, leaving_fix(gas));
-    let mut out = flux_through(gas, &bc_farfield(gas, w, free, n, cutoff_mach), n);
+    let mut out = flux_through(gas, &bc_farfield(gas, w, free, n), n);
     for i in 0..5 {
         out[i] = T::select(entering, across[i], out[i]);
     }
@@ -261,18 +234,11 @@ pub fn flux_farfield<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]
 
 /// Derivative of [`flux_farfield`] by the interior conserved state, column-major 5 x 5; that of Roe's flux with |A| held fixed.
 #[inline(always)]
-pub fn flux_farfield_jacobian<T: Real>(
-    gas: Gas<T>,
-    w: &[T; 5],
-    free: &[T; 5],
-    n: &[T; 3],
-    cutoff_mach: T,
-) -> [T; 25] {
+pub fn flux_farfield_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) -> [T; 25] {
     let entering = beyond_entering(gas, free, n).lt(T::c(0.0));
     let (across, _) = flux_roe_jacobians(gas, w, free, n, leaving_fix(gas));
-    let wb = bc_farfield(gas, w, free, n, cutoff_mach);
-    let slope = bc_farfield_jacobian(gas, w, free, n, cutoff_mach);
-    let mut out = flux_through_jacobian(gas, w, &wb, &slope, n);
+    let wb = bc_farfield(gas, w, free, n);
+    let mut out = flux_through_jacobian(gas, w, &wb, &bc_farfield_jacobian(gas, w, free, n), n);
     for i in 0..25 {
         out[i] = T::select(entering, across[i], out[i]);
     }

@@ -70,15 +70,6 @@ pub(crate) fn max_velocity_change(equations: Equations) -> f64 {
     if equations == Equations::Laminar { 0.5 } else { f64::INFINITY }
 }
 
-/// The factor of sound at the far field of a stream of this Mach number, [`Condition::cutoff_mach`](crate::bc::Condition::cutoff_mach): that of
-/// preconditioned flow (Turkel 1987), M, in slow flow and 1 from M 0.5 on, or what is asked for. Waves of sound leave flow that is followed in time.
-pub(crate) fn farfield_factor(asked: Option<f64>, mach: f64, time: &Time) -> f64 {
-    match time {
-        Time::Steady(_) => asked.unwrap_or(mach.max(4.0 * mach - 1.0)).min(1.0),
-        Time::Unsteady(_) => 1.0,
-    }
-}
-
 impl FlowConfig {
     /// The Mach number below which dissipation shrinks no further, at most 1.
     pub fn cutoff_mach(&self) -> f64 {

@@ -12,7 +12,7 @@ template <bool FAR> __device__ __forceinline__ void add_boundary(BoundaryJacobia
         const auto& condition = conditions[patch_of[k]];
         if ((condition.kind == pointwise::ConditionKind::Farfield) != FAR) continue;
         const Vec3 n = load_vec3(areas, k);
-        const Block add = FAR ? pointwise::flux_farfield_jacobian(gas, w, condition.farfield.free, n, condition.cutoff_mach)
+        const Block add = FAR ? pointwise::flux_farfield_jacobian(gas, w, condition.farfield.free, n)
                               : pointwise::condition_flux_jacobian(condition, gas, w, n);
 #pragma unroll
         for (int e = 0; e < 25; e++) block[e] += add[e];

@@ -11,7 +11,7 @@ use super::residual::Physics;
 use super::ssor::Ssor;
 use super::turbulence::{Eddies, GridTurbulence};
 use super::{StructuredSolver, StructuredSystem, start};
-use crate::config::{Boundary, Equations, Nonlinear, farfield_factor};
+use crate::config::{Boundary, Equations, Nonlinear};
 use crate::equations::perfect_gas::{N, State};
 use crate::flux::RoeFix;
 use crate::gas::Gas;
@@ -93,10 +93,6 @@ impl StructuredSolver {
             let mut condition =
                 Boundary::of_marker(&config.boundaries, name, gas, &free).condition(gas, free);
             condition.mass_flow *= depth;
-            if config.takes_newton() {
-                let asked = config.cutoff_mach;
-                condition.cutoff_mach = farfield_factor(asked, config.freestream.mach, &config.time);
-            }
             condition
         };
         let mut patches = Vec::new();

@@ -6,10 +6,8 @@ use super::periodic::{joined, without_sides};
 use super::start::{Around, Walls, beginning};
 use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem, Ranks};
-use crate::bc::{Condition, ConditionKind, WallHeat, WallNode, wall_at};
-use crate::config::{
-    Boundary, Equations, FlowConfig, Implicit, Limiter, Nonlinear, Quadrature, Space, Time, farfield_factor,
-};
+use crate::bc::{Condition, WallHeat, WallNode, wall_at};
+use crate::config::{Boundary, Equations, FlowConfig, Implicit, Limiter, Nonlinear, Quadrature, Space, Time};
 use crate::dual::{Dual, Patch};
 use crate::equations::perfect_gas::{N, State};
 use crate::gas::{Gas, conserved};
@@ -211,12 +209,7 @@ fn conditions_of(
         let mut condition =
             Boundary::of_marker(&config.boundaries, &patch.name, gas, &free).condition(gas, free);
         condition.mass_flow *= depth;
-        condition.cutoff_mach = match condition.kind {
-            ConditionKind::Farfield => {
-                farfield_factor(config.space.cutoff_mach, config.freestream.mach, &config.time)
-            }
-            _ => config.cutoff_mach(),
-        };
+        condition.cutoff_mach = config.cutoff_mach();
         condition
     };
     dual.patches.iter().map(of).collect()
