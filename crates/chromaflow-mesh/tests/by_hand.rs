@@ -1,6 +1,6 @@
 //! Meshes as other programs and hands write them, by the public interface.
 use chromaflow_mesh::grid::{Plot3dOptions, read_plot3d};
-use chromaflow_mesh::{Mesh, MeshError, ReadOptions, read};
+use chromaflow_mesh::{Mesh, MeshError, ReadOptions, read, write};
 use std::fmt::Write;
 
 fn parse(name: &str, text: &str) -> Result<Mesh, MeshError> {
@@ -103,4 +103,24 @@ fn a_plane_of_points_in_space_is_a_layer() {
     // A surface in space is none.
     let bent = blocks_of(format!("1\n{ni} {nj} 1"), &[along(0), along(1), along(0)], "a.p3dfmt").unwrap();
     assert_eq!(bent[0].points, [ni, nj, 1]);
+}
+
+/// Some editors begin a text with a mark that says it is UTF-8.
+#[test]
+fn a_mark_before_the_text_is_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = parse("a.su2", &squares(3, usize::MAX)).unwrap();
+    for format in ["su2", "ugrid", "msh"] {
+        let path = folder.path().join(format!("a.{format}"));
+        write(&path, &plain).unwrap();
+        let expected = read(&path, &ReadOptions::default()).unwrap();
+        for file in [path.clone(), folder.path().join("a.mapbc")] {
+            if let Ok(text) = std::fs::read(&file) {
+                std::fs::write(&file, [b"\xef\xbb\xbf", &*text].concat()).unwrap();
+            }
+        }
+        assert_eq!(read(&path, &ReadOptions::default()).unwrap(), expected, "{format}");
+    }
+    let mac = parse("a.su2", &squares(3, usize::MAX).replace('\n', "\r")).unwrap_err().to_string();
+    assert!(mac.len() < 300, "{mac}");
 }
