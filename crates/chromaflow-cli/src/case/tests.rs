@@ -58,6 +58,9 @@ fn values_out_of_range_name_the_key() {
         ("[flow]\nequations = \"laminar\"", "reynolds is 0"),
         ("[numerics]\norder = 3", "order is 3: expected 1 or 2"),
         ("[linear]\nsweeps = 0", "sweeps is 0"),
+        ("[march]\niterations = 0", "iterations is 0: expected 1 or more"),
+        ("[march]\nsteps = 0", "steps is 0"),
+        ("[march]\nsubiterations = 0", "subiterations is 0"),
     ] {
         let (source, case) = parse(&format!("[mesh]\nfile = \"w\"\n{text}\n")).unwrap();
         let error = case.check(&source).unwrap_err();
