@@ -308,7 +308,7 @@ fn text(facts: &Facts<'_>) -> String {
 /// Six digits, however small.
 fn number(value: f64) -> String {
     if value == 0.0 || (1e-3..1e6).contains(&value.abs()) {
-        return format!("{value:.6}");
+        return place(value, value.abs());
     }
     format!("{value:.5e}")
 }
