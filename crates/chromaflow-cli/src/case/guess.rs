@@ -93,7 +93,8 @@ pub fn proposals(mesh: &Mesh, viscous: bool, mach: f64, gamma: f64) -> Vec<Propo
     proposals.collect()
 }
 
-/// A plane of symmetry cuts the body: planes that are guessed to be one by their place and that no wall reaches are far away, where there are walls.
+/// A plane of symmetry cuts the body, or is a plane of coordinates, as in front of nozzles: others that are guessed to be one by their place and that no
+/// wall reaches are far away, where there are walls.
 fn far_from_walls(mesh: &Mesh, guesses: &mut [(&Marker, Guess, &'static str)]) {
     let nodes = |marker: &'_ Marker| -> Vec<u32> {
         let faces = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
@@ -106,8 +107,13 @@ fn far_from_walls(mesh: &Mesh, guesses: &mut [(&Marker, Guess, &'static str)]) {
     if !of_walls.contains(&true) {
         return;
     }
+    let (low, high) = bounds(mesh.nodes.iter().copied());
+    let within = 1e-6 * (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
     for (marker, guess, reason) in guesses.iter_mut().filter(|(_, _, reason)| *reason == AT_AN_END) {
-        if !nodes(marker).iter().any(|&n| of_walls[n as usize]) {
+        let nodes = nodes(marker);
+        let (low, high) = bounds(nodes.iter().map(|&n| mesh.nodes[n as usize]));
+        let of_coordinates = (0..3).any(|k| low[k].abs().max(high[k].abs()) < within);
+        if !of_coordinates && !nodes.iter().any(|&n| of_walls[n as usize]) {
             (*guess, *reason) = (Guess::Farfield, "a plane at an end of the mesh that no wall reaches");
         }
     }
@@ -289,6 +295,9 @@ mod tests {
             x[2] = if inside { 0.1 + 0.9 * x[2] } else { x[2] };
         }
         let (far, along, wall) = ("\"farfield\"", "\"symmetry\"", "\"slip_wall\"");
+        // The side at y = 0 may well be the plane of symmetry of a nozzle that ends before the mesh.
+        assert_eq!(values(&mesh, false), [far, far, along, far, along, far, wall]);
+        mesh.nodes.iter_mut().for_each(|x| x[1] -= 0.5);
         assert_eq!(values(&mesh, false), [far, far, far, far, along, far, wall]);
     }
 
