@@ -57,7 +57,7 @@ fn numbers_without_bounds_are_refused() {
     for (text, place) in [
         ("[flow]\nalpha = nan", "a.toml:2:9: "),
         ("[flow]\nalpha = -inf", "a.toml:2:9: "),
-        ("[output]\ncuts = [{ axis = \"y\", at = nan }]", "a.toml:2:27: "),
+        ("[output]\ncuts = [{ axis = \"y\", at = nan }]", "a.toml:2:28: "),
         ("[reference]\nmoment_center = [0.0, nan, 0.0]", "a.toml:2:23: "),
     ] {
         let error = parse(text).unwrap_err();
