@@ -34,7 +34,9 @@ fn squares(n: usize, twisted: usize) -> String {
             [at(0, k), at(0, k + 1)],
             [at(n, k), at(n, k + 1)],
         ];
-        sides.iter().for_each(|[a, b]| _ = writeln!(text, "3 {a} {b}"));
+        for [a, b] in sides {
+            let _ = writeln!(text, "3 {a} {b}");
+        }
     }
     text
 }
