@@ -37,7 +37,7 @@ enum {
   CHROMAFLOW_OK = 0,
   CHROMAFLOW_BAD_ARGUMENT = 1, /* a length, type, option, handle; two calls on one handle at once */
   CHROMAFLOW_BAD_PATTERN = 2,  /* index arrays that make no pattern */
-  CHROMAFLOW_NOT_FINITE = 3,   /* NaN or infinity in values, right-hand side or first guess */
+  CHROMAFLOW_NOT_FINITE = 3,   /* NaN or infinity in values, right-hand side or first guess; values beyond f32 where the policy has it */
   CHROMAFLOW_SINGULAR = 4,     /* a diagonal block, or a line, without inverse */
   CHROMAFLOW_NO_VALUES = 5,    /* nothing to solve with yet */
   CHROMAFLOW_UNSUPPORTED = 6,  /* not to be had on this device or for this type */

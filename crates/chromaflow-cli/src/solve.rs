@@ -143,6 +143,13 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         );
         return Err(CliError::input(what));
     }
+    // In a file no diagonal can stand apart from the other blocks.
+    let pattern = file.matrix.pattern();
+    if rows > 0 && (0..rows).all(|row| !pattern.columns(row).contains(&(row as u32))) {
+        let what =
+            "no row has a diagonal block, and every row needs one: number unknowns and equations alike";
+        return Err(CliError::input(format!("{}: {what}", args.matrix.display())));
+    }
     if ctx.verbose() {
         say_matrix(args, &file);
     }

@@ -45,6 +45,19 @@ fn a_zero_diagonal_block() {
     refused(&matrix, &["--block-size", "2", "--rhs", "ones"], &["diagonal", "row 1"]);
 }
 
+/// What a program that gives its diagonal apart could do is nothing that a file can.
+#[test]
+fn no_diagonal_blocks_at_all() {
+    let matrix = "%%MatrixMarket matrix coordinate real general\n4 4 4\n1 3 -1\n3 1 -1\n2 4 -1\n4 2 -1\n";
+    refused(matrix, &["--block-size", "2"], &["a.mtx", "no row has a diagonal block", "number unknowns"]);
+}
+
+#[test]
+fn no_rows() {
+    let (status, message) = solve("%%MatrixMarket matrix coordinate real general\n0 0 0\n", &[]);
+    assert_eq!(status, 0, "{message}");
+}
+
 #[test]
 fn not_square() {
     refused(&GOOD.replace("4 4 8", "4 6 8"), &["--block-size", "2"], &["square"]);

@@ -125,6 +125,41 @@ fn a_new_case_for_a_mesh_runs_as_it_is() {
     done(folder, &["-q", "run", "bare.toml", "--check"]);
 }
 
+/// Moments are about a point at the body, and cuts through it, whatever the unit of the mesh and wherever it lies.
+#[test]
+fn a_new_case_knows_where_its_body_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    done(folder, &["mesh", "generate", "wing", "w.su2", "--cells", "24,8,8,3"]);
+    let half = ["--scale", "0.5"];
+    done(folder, &[&["mesh", "transform", "w.su2", "h.su2"][..], &half].concat());
+    let entries = |args: &[&str]| {
+        done(folder, &[&["mesh", "transform", "h.su2", "m.su2"], args].concat());
+        done(folder, &["new", "m.su2", "--force"]);
+        done(folder, &["run", "m.toml", "--check"]);
+        let case: toml::Table =
+            toml::from_str(&std::fs::read_to_string(folder.join("m.toml")).unwrap()).unwrap();
+        let number = |v: &toml::Value| v.as_float().unwrap();
+        let center: Vec<f64> =
+            case["reference"]["moment_center"].as_array().unwrap().iter().map(number).collect();
+        let cuts: Vec<f64> =
+            case["output"]["cuts"].as_array().unwrap().iter().map(|c| number(&c["at"])).collect();
+        (center, cuts, number(&case["reference"]["length"]))
+    };
+    let (center, cuts, length) = entries(&["--scale", "2"]);
+    for (scale, by) in [(1e-6, [0.0; 3]), (1e3, [4e6, 3e5, -2e4]), (1e-3, [0.0, 0.0, 5.0])] {
+        let by_text = by.map(|b: f64| b.to_string()).join(",");
+        let (c, k, l) = entries(&["--scale", &(2.0 * scale).to_string(), "--translate", &by_text]);
+        let near = |a: f64, b: f64| (a - b).abs() <= 2e-5 * scale * length + 1e-12 * b.abs();
+        assert!(near(l, scale * length), "{l}");
+        assert!(near(c[0], scale * center[0] + by[0]), "{c:?}");
+        assert!(k.iter().zip(&cuts).all(|(a, b)| near(*a, scale * b + by[1])), "{k:?}");
+        // A wing's sections are as thick on both sides.
+        assert!(near(c[2], by[2]), "{c:?}");
+        assert!(by[1] == 0.0 || c[1] > k[0] && c[1] < k[2], "{c:?}");
+    }
+}
+
 #[test]
 fn a_sweep_goes_on_after_a_point_that_fails() {
     let folder = tempfile::tempdir().unwrap();

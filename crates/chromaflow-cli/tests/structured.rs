@@ -195,6 +195,10 @@ fn mistakes_are_told() {
     let (status, _, message) = chromaflow(folder, &["run", "case.toml"]);
     assert_eq!(status, 2, "{message}");
     assert!(message.contains("a.fmt: line 3") && message.contains("cut short"), "{message}");
+    // Without a map the message has the command that makes one.
+    std::fs::remove_file(folder.join("a.nmf")).unwrap();
+    let (status, _, message) = chromaflow(folder, &["run", "case.toml"]);
+    assert!(status == 2 && message.contains("`chromaflow mesh nmf a.fmt` makes it"), "{message}");
 }
 
 /// A case on a grid or the same points as a mesh, or of incompressible flow; its drag, and along a line the velocity behind a cylinder or cp off a bump.

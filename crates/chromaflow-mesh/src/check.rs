@@ -353,12 +353,17 @@ impl Checker<'_> {
         let mesh = self.mesh;
         let mut classes = Parity::new(mesh.elements());
         let inside = |group: &[HalfFace]| matches!(group, [_, b] if !b.is_boundary());
-        for group in &faces::odd(mesh, self.threads, false, |group| !inside(group)).faces {
-            if let [a, b] = group[..]
-                && !b.is_boundary()
-                && let Some(same) = turns(mesh, a, b)
-            {
-                classes.join(a.owner, b.owner, same);
+        let pairs = faces::odd(mesh, self.threads, false, |group| !inside(group)).faces;
+        let pairs = pairs.iter().filter_map(|group| match group[..] {
+            [a, b] if !b.is_boundary() => turns(mesh, a, b).map(|differ| (a, b, differ)),
+            _ => None,
+        });
+        // Those that agree first: an element with nodes in a wrong order, which agrees with some neighbors and not with others,
+        // then turns none of them over.
+        let (apart, alike): (Vec<_>, Vec<_>) = pairs.partition(|&(_, _, differ)| differ);
+        for (a, b, differ) in alike.into_iter().chain(apart) {
+            if !classes.join(a.owner, b.owner, differ) {
+                self.half(Defect::NonManifold, a, CROSSED);
             }
         }
         let mut size = vec![[0u32; 2]; mesh.elements()];
@@ -395,6 +400,10 @@ impl Checker<'_> {
             let elements = group.iter().take_while(|h| !h.is_boundary()).count();
             if let ([a], [b]) = group.split_at(elements) {
                 turned.extend(differs(mesh, *a, *b));
+            } else if let ([a, b], true) = (&group[..], allowed && elements == 2) {
+                if turns(mesh, *a, *b) == Some(true) {
+                    self.half(Defect::NonManifold, *a, CROSSED);
+                }
             } else if allowed && elements > 2 {
                 let same =
                     group[..elements].iter().filter(|&&h| turns(mesh, group[0], h) == Some(true)).count();
@@ -406,6 +415,10 @@ impl Checker<'_> {
         turned
     }
 }
+
+/// Of a face that stays in dispute whichever of its elements are turned over.
+const CROSSED: &str = "its two elements lie on the same side of it, and turning one over brings it against other neighbors: nodes of one of them stand in \
+                       a wrong order";
 
 /// Whether a face joins two elements that agree on it, or an element and a boundary face.
 pub(crate) fn is_ordinary(mesh: &Mesh, group: &[HalfFace]) -> bool {
@@ -468,12 +481,15 @@ impl Parity {
         (root, side)
     }
 
-    fn join(&mut self, a: u32, b: u32, differ: bool) {
+    /// Whether this goes with what is known of them.
+    fn join(&mut self, a: u32, b: u32, differ: bool) -> bool {
         let ((ra, sa), (rb, sb)) = (self.find(a), self.find(b));
-        if ra != rb {
-            let (low, high) = (ra.min(rb), ra.max(rb));
-            self.parent[high as usize] = low;
-            self.flip[high as usize] = sa ^ sb ^ differ;
+        if ra == rb {
+            return sa ^ sb == differ;
         }
+        let (low, high) = (ra.min(rb), ra.max(rb));
+        self.parent[high as usize] = low;
+        self.flip[high as usize] = sa ^ sb ^ differ;
+        true
     }
 }

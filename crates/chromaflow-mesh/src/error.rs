@@ -158,7 +158,8 @@ impl Defect {
             Self::LooseBoundary => "remove the face, or add the element it belongs to",
             Self::InteriorBoundary | Self::DoubleBoundary => "remove the extra face",
             Self::InwardBoundary => "reverse the order of its nodes",
-            Self::NonManifold | Self::DuplicateElement => "remove the extra element",
+            Self::NonManifold => "remove the extra element, or put the nodes in order",
+            Self::DuplicateElement => "remove the extra element",
             Self::UnusedNode => "drop them with `chromaflow mesh convert --drop-unused`",
             Self::EmptyMarker => "remove the marker",
             Self::DuplicateMarker => "rename one",
@@ -220,12 +221,17 @@ impl fmt::Display for Finding {
                 write!(f, " {n}")?;
             }
             if let Some([x, y, z]) = self.at {
-                write!(f, " at {x:.6} {y:.6} {z:.6}")?;
+                write!(f, " at {} {} {}", short(x), short(y), short(z))?;
             }
             write!(f, ")")?;
         }
         write!(f, ": {}", self.what)
     }
+}
+
+/// A coordinate, readable whatever the unit of length.
+pub(crate) fn short(x: f64) -> String {
+    if x == 0.0 || (1e-3..1e7).contains(&x.abs()) { format!("{x:.6}") } else { format!("{x:.6e}") }
 }
 
 impl Subject {

@@ -52,6 +52,8 @@ def test_other_forms_of_a_matrix():
     ]:
         assert np.allclose(chromaflow.Solver(given, **words).solve(b)[0], x, atol=1e-8)
     assert np.allclose(chromaflow.Solver(A.tocsr()).solve(b)[0], x, atol=1e-8)  # scalar rows
+    assert np.allclose(chromaflow.Solver(A).solve(b.astype(np.longdouble))[0], x, atol=1e-8)
+    assert chromaflow.Solver(([0, 1], [0], [4.0])).solve([2.0])[0] == [0.5]
     single, _ = chromaflow.Solver(A, tolerance=1e-5).solve(b.astype(np.float32))
     assert single.dtype == np.float32 and np.allclose(single, x, atol=1e-4)
 
@@ -149,6 +151,15 @@ def test_misuse():
         chromaflow.Solver(np.eye(3))
     with pytest.raises(chromaflow.ArgumentError, match="expected a whole number from 1"):
         chromaflow.Solver(A, threads=0)
+    with pytest.raises(chromaflow.ArgumentError, match="x0 has the shape"):
+        solver.solve(np.ones(n), np.ones(3))
+    for size in (0, 7):
+        with pytest.raises(chromaflow.ArgumentError, match=f"block_size is {size}"):
+            chromaflow.Solver(A.tocsr(), block_size=size)
+    huge = A.data.copy()
+    huge[5, 1, 2] = 1e60
+    with pytest.raises(chromaflow.NotFiniteError, match="take policy d"):
+        solver.update(huge)
 
 
 def test_two_threads_on_one_solver():
@@ -189,6 +200,17 @@ def test_several_right_hand_sides():
     assert np.allclose((A @ x.T).T, b, atol=1e-8)
     with pytest.raises(chromaflow.ArgumentError, match="2 vectors one after the other"):
         solver.solve_many(np.ones((2, 5)))
+    x, reports = solver.solve_many(np.ones((0, A.shape[0])))
+    assert x.shape == (0, A.shape[0]) and reports == []
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-100, 1e100, 1e300])
+@pytest.mark.parametrize("options", [{}, {"method": "richardson", "preconditioner": "multicolor"}])
+def test_solutions_are_as_large_as_right_hand_sides(size, options):
+    A = matrix()
+    b = np.cos(np.arange(A.shape[0]))
+    x, report = chromaflow.Solver(A, **options).solve(b * size)
+    assert report.converged and np.allclose(x / size, spsolve(A.tocsc(), b), atol=1e-8)
 
 
 def laplacian(n=60):

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import sys
 import threading
 from pathlib import Path
 
@@ -56,6 +57,10 @@ def test_a_case_from_a_dict_and_what_it_gives(tmp_path):
 
 def test_a_case_from_a_file(tmp_path):
     case = chromaflow.Case(CASES / "wing.toml")
+    if sys.version_info >= (3, 11):
+        assert case["flow.mach"] == 0.84 and case["boundary.wing"] == "slip_wall"
+        with pytest.raises(KeyError, match="flow.match"):
+            case["flow.match"]
     case["march.iterations"] = 2
     case["output.plots"] = False
     case["output.compress"] = False

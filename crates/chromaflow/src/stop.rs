@@ -61,9 +61,9 @@ impl StopCriterion {
         self.control.max_iterations.saturating_sub(iterations)
     }
 
-    /// Whether the tolerance is reached.
+    /// Whether the tolerance is reached; not by norms that have run over.
     pub(crate) fn converged(&self, norm: f64) -> bool {
-        norm <= self.control.tolerance * self.scale
+        norm.is_finite() && norm <= self.control.tolerance * self.scale
     }
 
     /// Whether the residual has grown without bound or is no number. A first residual of nothing but rounding is taken
@@ -125,6 +125,13 @@ mod tests {
         assert_eq!(c.stop(1.9e10, 5), None);
         assert_eq!(c.stop(2.1e10, 5), Some(Outcome::Diverged { iteration: 5 }));
         assert_eq!(c.stop(f64::NAN, 5), Some(Outcome::Diverged { iteration: 5 }));
+    }
+
+    #[test]
+    fn norms_that_have_run_over_are_no_convergence() {
+        let c =
+            StopCriterion::new(Control { tolerance: 1e-3, max_iterations: 10 }, f64::INFINITY, f64::INFINITY);
+        assert_eq!(c.stop(f64::INFINITY, 0), Some(Outcome::Diverged { iteration: 0 }));
     }
 
     #[test]

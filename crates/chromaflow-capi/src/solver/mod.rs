@@ -229,12 +229,14 @@ pub unsafe extern "C" fn chromaflow_solver_solve_many(
     reports: *mut Report,
 ) -> i32 {
     with(solver, |held| {
-        // SAFETY: as the header says.
-        let size = unsafe { reports.as_ref() }.map(|first| first.size);
-        size.map_or(Ok(()), |size| check_size::<Report>("chromaflow_report", size))?;
         let count = usize::try_from(count).map_err(|_| {
             Failure::argument(format!("count is {count}: expected how many right-hand sides there are"))
         })?;
+        // Of no right-hand sides there is no first report to look at, whatever the pointer.
+        let reports = if count == 0 { std::ptr::null_mut() } else { reports };
+        // SAFETY: as the header says.
+        let size = unsafe { reports.as_ref() }.map(|first| first.size);
+        size.map_or(Ok(()), |size| check_size::<Report>("chromaflow_report", size))?;
         let n = held.unknowns().saturating_mul(count);
         for (what, len) in [("b", b.len), ("x", x.len)] {
             if usize::try_from(len) != Ok(n) {

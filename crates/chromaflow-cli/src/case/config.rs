@@ -295,12 +295,15 @@ impl CaseFile {
         let l = &self.linear;
         self.check_lines(source)?;
         let counts = [
-            ("sweeps", l.sweeps),
-            ("precond_sweeps", l.precond_sweeps),
-            ("max_iterations", l.max_iterations),
+            ("linear", "sweeps", l.sweeps),
+            ("linear", "precond_sweeps", l.precond_sweeps),
+            ("linear", "max_iterations", l.max_iterations),
+            ("march", "iterations", m.iterations),
+            ("march", "steps", m.steps),
+            ("march", "subiterations", m.subiterations),
         ];
-        if let Some((key, _)) = counts.into_iter().find(|c| c.1 == 0) {
-            return fail(&["linear", key], 0.0, "1 or more");
+        if let Some((section, key, _)) = counts.into_iter().find(|c| c.2 == 0) {
+            return fail(&[section, key], 0.0, "1 or more");
         }
         if !(0.0..1.0).contains(&l.tolerance) {
             return fail(&["linear", "tolerance"], l.tolerance, "from 0 to below 1");

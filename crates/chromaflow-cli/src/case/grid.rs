@@ -165,7 +165,10 @@ impl GridSection {
             self.nmf.clone()
         };
         let map = config::find(source, ["grid", "nmf"], &map).map_err(|e| {
-            let remedy = "it lists boundaries and interfaces; set `nmf` if it has another name";
+            let remedy = format!(
+                "it lists boundaries and interfaces: `chromaflow mesh nmf {}` makes it of the points; set `nmf` if it has another name",
+                points.display()
+            );
             if self.nmf.as_os_str().is_empty() { CliError::input(format!("{e}; {remedy}")) } else { e }
         })?;
         Ok(read(&points, &map, &Plot3dOptions::default())?)

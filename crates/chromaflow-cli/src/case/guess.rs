@@ -35,6 +35,15 @@ enum Guess {
     Periodic,
 }
 
+impl Guess {
+    const fn is_wall(self) -> bool {
+        matches!(self, Self::NoSlip | Self::SlipWall | Self::Wall)
+    }
+}
+
+/// Why a plane is taken for one of symmetry.
+const AT_AN_END: &str = "it is a plane at an end of the mesh";
+
 /// A condition for a marker, as it stands in a case file, and why.
 pub struct Proposal {
     /// The marker.
@@ -54,24 +63,60 @@ pub fn proposals(mesh: &Mesh, viscous: bool, mach: f64, gamma: f64) -> Vec<Propo
     let is_duct =
         [Guess::Inlet, Guess::Outlet].iter().all(|end| mesh.markers.iter().any(|m| told(m) == Some(*end)));
     let open = mesh.markers.iter().filter(|m| known(m).is_none());
-    open.map(|marker| {
-        let (guess, reason) = by_code(marker)
-            .map(|guess| (guess, "by its code in the .mapbc file"))
-            .or_else(|| by_name(&marker.name).map(|guess| (guess, "by its name")))
-            .unwrap_or_else(|| match by_place(mesh, marker, low, high) {
-                (Guess::Farfield, _) if is_duct => (Guess::Wall, "it lies between an inlet and an outlet"),
-                other => other,
-            });
+    let mut guesses: Vec<(&Marker, Guess, &'static str)> = open
+        .map(|marker| {
+            let (guess, reason) = by_code(marker)
+                .map(|guess| (guess, "by its code in the .mapbc file"))
+                .or_else(|| by_name(&marker.name).map(|guess| (guess, "by its name")))
+                .unwrap_or_else(|| match by_place(mesh, marker, low, high) {
+                    (Guess::Farfield, _) if is_duct => {
+                        (Guess::Wall, "it lies between an inlet and an outlet")
+                    }
+                    other => other,
+                });
+            (marker, guess, reason)
+        })
+        .collect();
+    if !is_duct {
+        far_from_walls(mesh, &mut guesses);
+    }
+    let proposals = guesses.into_iter().map(|(marker, guess, reason)| {
         if guess == Guess::Periodic {
             // Without an image on another marker it is left to the user to say with which.
             let partner = partner_of(mesh, marker, |_| true).map_or("...", |partner| &partner.name);
             let value = format!("{{ kind = \"periodic\", with = {partner:?} }}");
             return Proposal { marker: marker.name.clone(), value, reason, wall: false };
         }
-        let wall = matches!(guess, Guess::NoSlip | Guess::SlipWall | Guess::Wall);
-        Proposal { marker: marker.name.clone(), value: value(guess, viscous, mach, gamma), reason, wall }
-    })
-    .collect()
+        let value = value(guess, viscous, mach, gamma);
+        Proposal { marker: marker.name.clone(), value, reason, wall: guess.is_wall() }
+    });
+    proposals.collect()
+}
+
+/// A plane of symmetry cuts the body, or is a plane of coordinates, as in front of nozzles: others that are guessed to be one by their place and that no
+/// wall reaches are far away, where there are walls.
+fn far_from_walls(mesh: &Mesh, guesses: &mut [(&Marker, Guess, &'static str)]) {
+    let nodes = |marker: &'_ Marker| -> Vec<u32> {
+        let faces = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
+        faces.copied().collect()
+    };
+    let mut of_walls = vec![false; mesh.nodes.len()];
+    let in_file = mesh.markers.iter().filter(|m| matches!(m.code, Some(3000 | 4000)));
+    let guessed = guesses.iter().filter(|(_, guess, _)| guess.is_wall()).map(|(marker, ..)| *marker);
+    in_file.chain(guessed).flat_map(nodes).for_each(|n| of_walls[n as usize] = true);
+    if !of_walls.contains(&true) {
+        return;
+    }
+    let (low, high) = bounds(mesh.nodes.iter().copied());
+    let within = 1e-6 * (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
+    for (marker, guess, reason) in guesses.iter_mut().filter(|(_, _, reason)| *reason == AT_AN_END) {
+        let nodes = nodes(marker);
+        let (low, high) = bounds(nodes.iter().map(|&n| mesh.nodes[n as usize]));
+        let of_coordinates = (0..3).any(|k| low[k].abs().max(high[k].abs()) < within);
+        if !of_coordinates && !nodes.iter().any(|&n| of_walls[n as usize]) {
+            (*guess, *reason) = (Guess::Farfield, "a plane at an end of the mesh that no wall reaches");
+        }
+    }
 }
 
 /// Codes of FUN3D that need values, which `known` leaves out.
@@ -89,8 +134,8 @@ fn by_name(name: &str) -> Option<Guess> {
     NAMES.iter().find(|(words, _)| says(words)).map(|(_, guess)| *guess)
 }
 
-/// A marker that lies in one plane at an end of a three-dimensional mesh is a symmetry plane, one that reaches the bounds of the mesh on several
-/// sides is far away, all else is a wall.
+/// A marker that lies in one plane at an end of a three-dimensional mesh, along the stream, is a symmetry plane; one that reaches the bounds of the
+/// mesh on several sides, or lies across the stream, is far away; all else is a wall.
 fn by_place(mesh: &Mesh, marker: &Marker, low: [f64; 3], high: [f64; 3]) -> (Guess, &'static str) {
     let nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
     let (a, b) = bounds(nodes.map(|&n| mesh.nodes[n as usize]));
@@ -99,8 +144,11 @@ fn by_place(mesh: &Mesh, marker: &Marker, low: [f64; 3], high: [f64; 3]) -> (Gue
     let near = |p: f64, q: f64| (p - q).abs() < 1e-6 * size;
     let touched = |k: usize| usize::from(near(a[k], low[k])) + usize::from(near(b[k], high[k]));
     let flat = axes.clone().any(|k| near(a[k], b[k]) && (near(a[k], low[k]) || near(a[k], high[k])));
-    if mesh.planar.is_none() && (flat || is_end(mesh, marker, 1e-6 * size)) {
-        (Guess::Symmetry, "it is a plane at an end of the mesh")
+    let end = if mesh.planar.is_some() { None } else { is_end(mesh, marker, 1e-6 * size) };
+    if end.is_some_and(|along| along > ACROSS) {
+        (Guess::Farfield, "it is a plane across the stream at an end of the mesh")
+    } else if mesh.planar.is_none() && (flat || end.is_some()) {
+        (Guess::Symmetry, AT_AN_END)
     } else if flat || axes.map(touched).sum::<usize>() >= 3 {
         (Guess::Farfield, "it bounds the mesh")
     } else {
@@ -108,8 +156,12 @@ fn by_place(mesh: &Mesh, marker: &Marker, low: [f64; 3], high: [f64; 3]) -> (Gue
     }
 }
 
-/// Whether a marker lies in one plane, of any direction, and the mesh on one side of it: the sides of a sector.
-fn is_end(mesh: &Mesh, marker: &Marker, within: f64) -> bool {
+/// Share of a unit normal along x, the direction of the stream in cases that are written, from which on a plane lies rather across it than along it.
+const ACROSS: f64 = std::f64::consts::FRAC_1_SQRT_2;
+
+/// Of a marker that lies in one plane, of any direction, with the mesh on one side of it, as the sides of a sector: how much of its normal
+/// lies along x.
+fn is_end(mesh: &Mesh, marker: &Marker, within: f64) -> Option<f64> {
     let at = |n: u32| mesh.nodes[n as usize];
     let mut normal = [0.0; 3];
     let quads = marker.quads.iter().flat_map(|&[a, b, c, d]| [[a, b, c], [a, c, d]]);
@@ -119,11 +171,12 @@ fn is_end(mesh: &Mesh, marker: &Marker, within: f64) -> bool {
     }
     let length = normal.iter().map(|n| n * n).sum::<f64>().sqrt();
     let mut nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
-    let Some(&first) = nodes.next() else { return false };
+    let &first = nodes.next()?;
     let outside = |x: [f64; 3]| (0..3).map(|k| (x[k] - at(first)[k]) * normal[k]).sum::<f64>() / length;
-    length > 0.0
+    let is_end = length > 0.0
         && nodes.all(|&n| outside(at(n)).abs() < within)
-        && mesh.nodes.iter().all(|&x| outside(x) < within)
+        && mesh.nodes.iter().all(|&x| outside(x) < within);
+    is_end.then(|| normal[0].abs() / length)
 }
 
 /// The least and the largest coordinates.
@@ -208,16 +261,44 @@ mod tests {
         proposals(mesh, viscous, 0.5, 1.4).into_iter().map(|p| p.value).collect()
     }
 
-    /// Sides of a sheared box are planes at its ends, whatever their direction; one that is bent is not.
+    /// Sides of a sheared box are planes at its ends, whatever their direction; one that is bent is not, and the stream crosses those across it.
     #[test]
     fn planes_at_an_end_have_any_direction() {
         let mut mesh = box_mesh([3; 3], [1.0; 3], Cells::Hexes, 0.0);
         mesh.nodes.iter_mut().for_each(|x| x[1] += 0.4 * x[0] + 0.2 * x[2]);
         let sides = named(mesh, &["1", "2", "3", "4", "5", "6"]);
-        assert_eq!(values(&sides, false), ["\"symmetry\""; 6]);
+        let (far, along) = ("\"farfield\"", "\"symmetry\"");
+        assert_eq!(values(&sides, false), [far, far, along, along, along, along]);
         let mut bent = sides;
         bent.nodes.iter_mut().for_each(|x| x[1] += 0.1 * x[0] * x[0]);
         assert_eq!(values(&bent, false)[2..4], ["\"farfield\""; 2]);
+    }
+
+    /// Of the sides of a tunnel, each a marker, those that the body does not reach are no planes of symmetry.
+    #[test]
+    fn planes_that_no_wall_reaches_are_far_away() {
+        let mut mesh = box_mesh([4; 3], [1.0; 3], Cells::Hexes, 0.0);
+        let names = ["1", "2", "3", "4", "5", "6"];
+        mesh.markers.iter_mut().zip(names).for_each(|(m, name)| m.name = name.to_owned());
+        // A bump, apart from the marker at z = 0 around it.
+        let inner = |nodes: &[u32; 4]| {
+            nodes.iter().all(|&n| {
+                let x = mesh.nodes[n as usize];
+                (0..2).all(|k| (0.2..0.8).contains(&x[k]))
+            })
+        };
+        let (bump, floor) = mesh.markers[4].quads.iter().copied().partition(inner);
+        mesh.markers[4].quads = floor;
+        mesh.markers.push(Marker { name: "7".to_owned(), quads: bump, ..Marker::default() });
+        for x in &mut mesh.nodes {
+            let inside = (0..2).all(|k| (0.3..0.7).contains(&x[k]));
+            x[2] = if inside { 0.1 + 0.9 * x[2] } else { x[2] };
+        }
+        let (far, along, wall) = ("\"farfield\"", "\"symmetry\"", "\"slip_wall\"");
+        // The side at y = 0 may well be the plane of symmetry of a nozzle that ends before the mesh.
+        assert_eq!(values(&mesh, false), [far, far, along, far, along, far, wall]);
+        mesh.nodes.iter_mut().for_each(|x| x[1] -= 0.5);
+        assert_eq!(values(&mesh, false), [far, far, far, far, along, far, wall]);
     }
 
     #[test]

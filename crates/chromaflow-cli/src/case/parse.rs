@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use std::fmt::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use toml::de::DeValue;
 
 /// The text of a case file: what errors point into.
 #[derive(Clone, Debug)]
@@ -53,6 +54,10 @@ impl Source {
     /// File, line, column, what is wrong there and the nearest known key; the change that is wrong.
     pub fn parse_with<T: DeserializeOwned>(&self, sets: &[String]) -> CliResult<T> {
         let case = self.parse()?;
+        let document = toml::de::DeTable::parse(&self.text).ok();
+        if let Some(span) = document.and_then(|table| table.get_ref().values().find_map(boundless)) {
+            return Err(self.error_at(span, BOUNDLESS));
+        }
         if sets.is_empty() {
             return Ok(case);
         }
@@ -120,6 +125,22 @@ impl Source {
     }
 }
 
+/// TOML has `nan` and `inf`; no key of a case means anything by them.
+const BOUNDLESS: &str = "expected a finite number";
+
+/// Where a value has a number that is none, or infinite.
+fn boundless(value: &toml::Spanned<DeValue<'_>>) -> Option<Range<usize>> {
+    match value.get_ref() {
+        DeValue::Float(number) => {
+            let is_finite = number.as_str().parse().is_ok_and(f64::is_finite);
+            (!is_finite).then(|| value.span())
+        }
+        DeValue::Array(list) => list.iter().find_map(boundless),
+        DeValue::Table(table) => table.values().find_map(boundless),
+        _ => None,
+    }
+}
+
 fn bad_change(set: &str, why: &str) -> CliError {
     CliError::input(format!("--set {set}: {why}"))
 }
@@ -128,7 +149,12 @@ fn bad_change(set: &str, why: &str) -> CliError {
 fn change(table: &mut toml::Table, set: &str) -> CliResult<()> {
     let split = set.split_once('=').and_then(|(key, value)| Some((key.split_once('.')?, value)));
     let ((section, key), value) = split.ok_or_else(|| bad_change(set, "expected section.key=value"))?;
-    let parsed = toml::from_str::<toml::Table>(&format!("v = {value}"));
+    let text = format!("v = {value}");
+    let document = toml::de::DeTable::parse(&text).ok();
+    if document.is_some_and(|table| table.get_ref().values().any(|value| boundless(value).is_some())) {
+        return Err(bad_change(set, BOUNDLESS));
+    }
+    let parsed = toml::from_str::<toml::Table>(&text);
     let value = parsed.ok().and_then(|mut t| t.remove("v")).unwrap_or_else(|| value.into());
     let slot = table.entry(section).or_insert_with(|| toml::Table::new().into());
     let slot = slot.as_table_mut().ok_or_else(|| bad_change(set, "that section is no table"))?;

@@ -51,6 +51,25 @@ fn a_wrong_type_or_broken_syntax_points_at_the_line() {
     assert!(error.starts_with("a.toml:2:8: "), "{error}");
 }
 
+/// TOML's `nan` and `inf` are numbers of no key, in lists and tables, too.
+#[test]
+fn numbers_without_bounds_are_refused() {
+    for (text, place) in [
+        ("[flow]\nalpha = nan", "a.toml:2:9: "),
+        ("[flow]\nalpha = -inf", "a.toml:2:9: "),
+        ("[output]\ncuts = [{ axis = \"y\", at = nan }]", "a.toml:2:28: "),
+        ("[reference]\nmoment_center = [0.0, nan, 0.0]", "a.toml:2:23: "),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert!(error.starts_with(place) && error.contains("expected a finite number"), "{error}");
+        let (section, entry) = text.split_once('\n').unwrap();
+        let set = format!("{}.{}", section.trim_matches(['[', ']']), entry.replace(' ', ""));
+        let source = Source::of_text(Path::new("a.toml"), "[mesh]\nfile = \"w\"\n");
+        let error = source.parse_with::<CaseFile>(&[set]).unwrap_err().to_string();
+        assert!(error.starts_with("--set ") && error.contains("expected a finite number"), "{error}");
+    }
+}
+
 #[test]
 fn values_out_of_range_name_the_key() {
     for (text, expect) in [
@@ -58,6 +77,9 @@ fn values_out_of_range_name_the_key() {
         ("[flow]\nequations = \"laminar\"", "reynolds is 0"),
         ("[numerics]\norder = 3", "order is 3: expected 1 or 2"),
         ("[linear]\nsweeps = 0", "sweeps is 0"),
+        ("[march]\niterations = 0", "iterations is 0: expected 1 or more"),
+        ("[march]\nsteps = 0", "steps is 0"),
+        ("[march]\nsubiterations = 0", "subiterations is 0"),
     ] {
         let (source, case) = parse(&format!("[mesh]\nfile = \"w\"\n{text}\n")).unwrap();
         let error = case.check(&source).unwrap_err();

@@ -228,7 +228,11 @@ impl Files {
             ("linear".to_owned(), plot::linear(rows)),
         ];
         if let Some(cp) = fields.iter().find(|f| f.name == "cp") {
-            for (name, curves) in cuts::of_walls(&mesh, is_wall, &cp.values, &output.cuts, flow.lift_axis()) {
+            let cut = cuts::of_walls(&mesh, is_wall, &cp.values, &output.cuts, flow.lift_axis());
+            for name in output.cuts.iter().map(cuts::name).filter(|name| cut.iter().all(|c| c.0 != *name)) {
+                eprintln!("note: {name}: the plane of output.cuts meets no wall: nothing is written of it");
+            }
+            for (name, curves) in cut {
                 written.push(self.folder.join(format!("{name}.csv")));
                 cuts::write(&written[written.len() - 1], &curves)?;
                 pictures.push((name.clone(), plot::pressure(&name, &curves, None)));

@@ -245,11 +245,7 @@ fn text(facts: &Facts<'_>) -> String {
     );
     let _ = writeln!(out, "[case]\ntitle = {stem:?}\n");
     let _ = writeln!(out, "# {form}, {nodes} nodes, {} cells;", mesh.elements());
-    let _ = writeln!(
-        out,
-        "# x {:.6} ... {:.6}, y {:.6} ... {:.6}, z {:.6} ... {:.6}.",
-        low[0], high[0], low[1], high[1], low[2], high[2]
-    );
+    let _ = writeln!(out, "# {}.", reach(low, high, "", "..."));
     // A mesh of the data folder is found by its name there.
     let file = if args.mesh.exists() { from_case(case, path) } else { args.mesh.clone() };
     let _ = writeln!(out, "[mesh]\nfile = {:?}", file.display().to_string());
@@ -298,7 +294,8 @@ fn text(facts: &Facts<'_>) -> String {
         let span = 3 - body.up;
         let at = [0.2, 0.5, 0.8].map(|share| body.low[span] + share * (body.high[span] - body.low[span]));
         let axis = ["x", "y", "z"][span];
-        let cuts = at.map(|at| format!("{{ axis = \"{axis}\", at = {at:.4} }}"));
+        let size = body.high[span] - body.low[span];
+        let cuts = at.map(|at| format!("{{ axis = \"{axis}\", at = {} }}", place(at, size)));
         let _ = writeln!(
             out,
             "\n# Cp across the body at 20, 50 and 80 % of its span.\n[output]\ncuts = [{}]",
@@ -311,9 +308,24 @@ fn text(facts: &Facts<'_>) -> String {
 /// Six digits, however small.
 fn number(value: f64) -> String {
     if value == 0.0 || (1e-3..1e6).contains(&value.abs()) {
-        return format!("{value:.6}");
+        return place(value, value.abs());
     }
     format!("{value:.5e}")
+}
+
+/// A place in a mesh or body of this size, to six digits of the size, wherever it lies.
+fn place(value: f64, size: f64) -> String {
+    let digits = if size > 0.0 { (5.0 - size.log10().floor()).clamp(6.0, 30.0) } else { 6.0 };
+    format!("{value:.*}", digits as usize)
+}
+
+/// From where to where something reaches along each axis.
+fn reach(low: [f64; 3], high: [f64; 3], from: &str, to: &str) -> String {
+    let along = (0..3).map(|k| {
+        let [low, high] = [low[k], high[k]].map(|x| place(x, high[k] - low[k]));
+        format!("{} {from}{low} {to} {high}", ["x", "y", "z"][k])
+    });
+    along.collect::<Vec<_>>().join(", ")
 }
 
 /// Reference values of the walls' bounding box and of what lift sees of them.
@@ -321,14 +333,17 @@ fn reference(body: &Body, mesh: &Mesh) -> String {
     let Body { low, high, up, area } = body;
     let length = body.length();
     let along = if high[0] - low[0] < length { "largest extent" } else { "length along x" };
-    let mut out = format!(
-        "\n# The walls reach from x {:.6} to {:.6}, y {:.6} to {:.6}, z {:.6} to {:.6}.\n",
-        low[0], high[0], low[1], high[1], low[2], high[2]
-    );
+    let mut out = format!("\n# The walls reach {}.\n", reach(*low, *high, "from ", "to"));
     let what =
         if mesh.planar.is_some() { format!("their {along}") } else { "what lift sees of them".to_owned() };
-    let nose = (0..3).map(|k| if k == 0 { low[0] + 0.25 * (high[0] - low[0]) } else { 0.0 });
-    let nose: Vec<String> = nose.map(number).collect();
+    // On the axes where the body lies about them, else in its middle.
+    let center = |k: usize| match k {
+        0 => low[0] + 0.25 * (high[0] - low[0]),
+        2 if mesh.planar.is_some() => 0.0,
+        _ if low[k] <= 0.0 && high[k] >= 0.0 => 0.0,
+        _ => 0.5 * (low[k] + high[k]),
+    };
+    let nose: Vec<String> = (0..3).map(|k| place(center(k), length)).collect();
     let _ = writeln!(
         out,
         "[reference]\narea = {} # {what}\nlength = {} # their {along}",

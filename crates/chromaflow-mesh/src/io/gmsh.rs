@@ -149,13 +149,19 @@ impl Reader {
         let n: u64 = line(scan)?.parse().map_err(|_| scan.error("expected the number of names"))?;
         for _ in 0..n {
             let text = line(scan)?;
-            let mut parts = text.splitn(3, ' ');
-            let mut number = || parts.next().and_then(|p| p.trim().parse::<i64>().ok());
-            let (dimension, tag) = (number(), number());
-            let (Some(dimension), Some(tag), Some(name)) = (dimension, tag, parts.next()) else {
+            // Any blanks between the numbers, none of which counts but those within the name.
+            let word = |text: &str| {
+                let (word, rest) = text.trim_start().split_once(char::is_whitespace)?;
+                Some((word.parse::<i64>().ok()?, rest.to_owned()))
+            };
+            let parts = word(&text).and_then(|(dimension, rest)| Some((dimension, word(&rest)?)));
+            let Some((dimension, (tag, name))) = parts else {
                 return Err(scan.error(format!("expected: dimension number \"name\", found {text:?}")));
             };
-            self.names.insert((dimension, tag), name.trim().trim_matches('"').to_owned());
+            // Quotation marks within a name are its own.
+            let name = name.trim();
+            let name = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
+            self.names.insert((dimension, tag), name.to_owned());
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Files that are text with binary sections: Gmsh's.
 
 use crate::parse::binary;
-use crate::parse::text::{self, show};
+use crate::parse::text::{self, MARK, show};
 use crate::{MeshError, Place};
 use chromaflow::files::{self, FileError};
 use std::io::Read;
@@ -28,7 +28,7 @@ pub(super) struct Scan {
 
 impl Scan {
     pub(super) fn open(path: &Path) -> Result<Self, MeshError> {
-        Ok(Self {
+        let mut scan = Self {
             input: files::open(path)?,
             path: path.to_owned(),
             buffer: vec![0; 1 << 18],
@@ -39,7 +39,12 @@ impl Scan {
             word: Vec::new(),
             binary: false,
             big: false,
-        })
+        };
+        scan.peek()?;
+        if scan.buffer[..scan.filled].starts_with(MARK) {
+            (scan.at, scan.offset) = (MARK.len(), MARK.len() as u64);
+        }
+        Ok(scan)
     }
 
     fn peek(&mut self) -> Result<Option<u8>, MeshError> {

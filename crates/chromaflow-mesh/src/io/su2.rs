@@ -7,7 +7,7 @@
 
 use super::slices::su2::{Sections, Thing, survey};
 use crate::par;
-use crate::parse::text::{Lines, Words, natural, show, trim};
+use crate::parse::text::{Lines, MARK, Words, natural, show, trim};
 use crate::raw::{Flat, Raw};
 use crate::{Kind, MeshError};
 use chromaflow::files;
@@ -99,7 +99,8 @@ fn read_by(path: &Path, mut reader: Reader) -> Result<Raw, MeshError> {
 
 /// The line without its comment.
 pub(super) fn content(lines: &Lines) -> &[u8] {
-    let text = lines.text();
+    // Whoever begins to read at byte 0 of many meets the mark that the reader of the whole file has passed over.
+    let text = lines.text().strip_prefix(MARK).unwrap_or(lines.text());
     trim(text.split(|&b| b == b'%').next().unwrap_or_default())
 }
 
@@ -144,7 +145,10 @@ impl Reader {
     fn key(&mut self, lines: &mut Lines, path: &Path, key: &str, value: &str) -> Result<bool, MeshError> {
         let number = || {
             count(value).ok_or_else(|| {
-                lines.error(format!("{key}= must be followed by a natural number, found {value:?}"))
+                lines.error(format!(
+                    "{key}= must be followed by a natural number, found {:?}",
+                    show(value.as_bytes())
+                ))
             })
         };
         let once = |slot: &Option<u64>| match slot {

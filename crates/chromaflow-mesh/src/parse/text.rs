@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 /// The longest line that is accepted: longer ones are no text.
 const LONGEST: usize = 1 << 24;
 
+/// What some editors write before the text of a file, to say that it is UTF-8.
+pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Lines of a text file, one at a time, without copies.
 pub(crate) struct Lines {
     input: Box<dyn Read>,
@@ -21,11 +24,13 @@ pub(crate) struct Lines {
     before: u64,
     number: u64,
     at_end: bool,
+    /// Whether the next line is the file's first, before which a [`MARK`] may stand.
+    marked: bool,
 }
 
 impl Lines {
     pub(crate) fn open(path: &Path) -> Result<Self, MeshError> {
-        Ok(Self::of(files::open(path)?, path))
+        Ok(Self { marked: true, ..Self::of(files::open(path)?, path) })
     }
 
     /// An uncompressed file from a place on, behind so many lines.
@@ -46,6 +51,7 @@ impl Lines {
             before: 0,
             number: 0,
             at_end: false,
+            marked: false,
         }
     }
 
@@ -57,12 +63,14 @@ impl Lines {
             if let Some(n) = self.buffer[scanned..self.filled].iter().position(|&b| b == b'\n') {
                 (self.start, self.end) = (from, scanned + n);
                 self.number += 1;
+                self.skip_mark();
                 return Ok(true);
             }
             if self.at_end {
                 (self.start, self.end) = (from, self.filled);
                 let some = from < self.filled;
                 self.number += u64::from(some);
+                self.skip_mark();
                 return Ok(some);
             }
             self.buffer.copy_within(from..self.filled, 0);
@@ -81,6 +89,12 @@ impl Lines {
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(FileError::new("cannot read", &self.path, e).into()),
             }
+        }
+    }
+
+    fn skip_mark(&mut self) {
+        if std::mem::take(&mut self.marked) && self.text().starts_with(MARK) {
+            self.start += MARK.len();
         }
     }
 

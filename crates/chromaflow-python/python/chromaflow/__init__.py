@@ -204,6 +204,9 @@ class Solver:
     ) -> tuple[Any, list[Report]]:
         b = _arrays.values(b, "b")
         x = self._like(b)
+        shape = np.shape(x0) if x0 is None or isinstance(x0, (list, tuple)) else getattr(x0, "shape", ())
+        if tuple(shape) not in ((), tuple(x.shape)):
+            raise ArgumentError(f"x0 has the shape {tuple(shape)}, expected that of b, {tuple(x.shape)}")
         x[...] = 0 if x0 is None else x0
         with self._raw(b, "b") as given, self._raw(x, "x") as found:
             told = self._handle.solve(count, given, found, callback)
@@ -282,7 +285,10 @@ def _parts(A: Any, block_size: int | None, ghosts: int | None = 0) -> tuple[np.n
         if len(A) != 3:
             raise ArgumentError(f"a tuple of {len(A)}: expected (indptr, indices, data)")
         indptr, indices, data = A
-        nb = block_size or (data.shape[1] if data is not None and len(data.shape) == 3 else 1)
+        data = np.asarray(data) if isinstance(data, (list, tuple)) else data
+        nb = block_size
+        if nb is None:
+            nb = data.shape[1] if data is not None and len(data.shape) == 3 else 1
     elif getattr(A, "format", None) == "bsr":
         if A.blocksize[0] != A.blocksize[1]:
             raise ArgumentError(f"blocks of {A.blocksize[0]} x {A.blocksize[1]}: expected square ones")
@@ -290,7 +296,9 @@ def _parts(A: Any, block_size: int | None, ghosts: int | None = 0) -> tuple[np.n
             raise ArgumentError(f"block_size is {block_size}, but the blocks are {A.blocksize[0]} x {A.blocksize[1]}")
         indptr, indices, data, nb = A.indptr, A.indices, A.data, A.blocksize[0]
     elif hasattr(A, "tocsr"):
-        nb = block_size or 1
+        nb = 1 if block_size is None else block_size
+        if nb < 1 or any(n % nb for n in A.shape):
+            raise ArgumentError(f"block_size is {nb}: expected one that a matrix of {A.shape[0]} x {A.shape[1]} is a multiple of")
         A = A.tocsr()
         if nb > 1:
             A = A.tobsr((nb, nb))

@@ -46,7 +46,8 @@ def values(array: Any, what: str) -> Any:
         return array
     if on_device(array):
         return array
-    if hasattr(array, "__dlpack__") and array.__dlpack_device__()[0] in _DL_HOSTS:
+    of_others = not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__")
+    if of_others and array.__dlpack_device__()[0] in _DL_HOSTS:
         array = np.from_dlpack(array)
     array = np.asarray(array)
     if array.dtype == np.float32:

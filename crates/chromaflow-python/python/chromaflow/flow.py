@@ -13,6 +13,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import zlib
@@ -90,10 +91,25 @@ class Case:
                 raise CaseError(f"there is no case file {self._path}")
 
     def __getitem__(self, key: str) -> Any:
+        """What the case says of a key: ``case["flow.mach"]``. Keys that it leaves at their defaults are no keys of it."""
         section, _, name = key.partition(".")
         if key in self._sets:
             return self._sets[key]
-        return self._sections[section][name]
+        sections = self._sections if self._path is None else self._of_file()
+        try:
+            return sections[section][name]
+        except (KeyError, TypeError):
+            raise KeyError(key) from None
+
+    def _of_file(self) -> dict[str, Any]:
+        if sys.version_info < (3, 11):
+            raise CaseError(f"to look at keys of {self._path} takes Python 3.11, which reads TOML")
+        import tomllib
+
+        try:
+            return tomllib.loads(self._path.read_text(encoding="utf-8-sig"))
+        except (OSError, ValueError) as error:
+            raise CaseError(f"{self._path}: {error}") from None
 
     def __setitem__(self, key: str, value: Any) -> None:
         """Changes a key: ``case["linear.policy"] = "dsh"``."""

@@ -64,6 +64,23 @@ pub enum SolverError {
         /// NaN or an infinity.
         value: f64,
     },
+    /// An entry that the policy's precision does not hold.
+    #[error(
+        "block row {row}, block column {col}: entry ({r}, {c}) of the block, from 0, is {value:e}, beyond 3.4e38, the largest number of f32, in which \
+         policies ds and dsh keep blocks: take policy d, or scale the equations"
+    )]
+    BeyondSingle {
+        /// Block row.
+        row: usize,
+        /// Block column.
+        col: usize,
+        /// Row inside the block, from 0.
+        r: usize,
+        /// Column inside the block, from 0.
+        c: usize,
+        /// What it is.
+        value: f64,
+    },
     /// Diagonal blocks without inverse.
     #[error(
         "{count} diagonal blocks have no inverse, the first in row {row}: every unknown needs its own equation (a time term makes it so), or the rows must be reordered"
@@ -146,6 +163,15 @@ pub enum SolverError {
 }
 
 impl SolverError {
+    /// Of an entry (r, c) of the block at (row, col) that is NaN, infinite, or too large.
+    pub(super) fn of_entry([row, col]: [usize; 2], [r, c]: [usize; 2], value: f64) -> Self {
+        if value.is_finite() {
+            Self::BeyondSingle { row, col, r, c, value }
+        } else {
+            Self::NotFinite { row, col, r, c, value }
+        }
+    }
+
     /// What sort of error it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -154,6 +180,7 @@ impl SolverError {
             | Self::Base { .. }
             | Self::Overflow { .. } => ErrorKind::Pattern,
             Self::NotFinite { .. }
+            | Self::BeyondSingle { .. }
             | Self::NotFiniteVector { .. }
             | Self::NotFiniteRow { .. }
             | Self::Elsewhere { .. } => ErrorKind::NotFinite,
@@ -183,7 +210,9 @@ impl SolverError {
             | Self::Shape(ShapeError::MissingDiagonal { row })
             | Self::NotFiniteRow { row, .. }
             | Self::SingularDiagonal { row, .. } => (*row as u64, None),
-            Self::NotFinite { row, col, .. } => (*row as u64, Some(*col as u64)),
+            Self::NotFinite { row, col, .. } | Self::BeyondSingle { row, col, .. } => {
+                (*row as u64, Some(*col as u64))
+            }
             Self::Global(GlobalError::OnRank { row, col, .. }) => ((*row)?, *col),
             _ => return None,
         })

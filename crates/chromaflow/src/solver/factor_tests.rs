@@ -106,3 +106,40 @@ fn the_order_is_reported_as_a_plan_does() {
     }
     assert!(tried > 15, "{tried}");
 }
+
+/// Blocks that f32 does not hold are no factors and no sweeps: the entry is named, not a diagonal block of infinities or a NaN after a sweep.
+#[test]
+fn entries_beyond_f32_are_named() {
+    let (row_ptr, col_idx, mut values) = sample(30, 2);
+    let k = row_ptr[7] as usize - 1 + 1; // the second block of row 8
+    values[k * 4 + 2] = -1e60;
+    for preconditioner in PreconditionerKind::ALL {
+        for policy in [Policy::D, Policy::Ds, Policy::Dsh] {
+            let options =
+                SolverOptions { preconditioner: *preconditioner, policy, ..SolverOptions::default() };
+            let Ok(mut solver) = LinearSolver::symbolic_from_arrays(
+                Arc::new(Team::new(2)),
+                IndexBase::One,
+                &row_ptr,
+                &col_idx,
+                2,
+                options,
+            ) else {
+                continue;
+            };
+            let found = solver.numeric(&values, BlockLayout::ColumnMajor);
+            if policy == Policy::D || *preconditioner == PreconditionerKind::None {
+                assert!(found.is_ok(), "{preconditioner} {policy}: {found:?}");
+                continue;
+            }
+            let error = found.unwrap_err();
+            let place = (8, Some(col_idx[k] as u64));
+            assert_eq!(
+                (error.kind(), error.place()),
+                (ErrorKind::NotFinite, Some(place)),
+                "{preconditioner} {policy}: {error}"
+            );
+            assert!(error.to_string().contains("entry (0, 1) of the block, from 0, is -1e60"), "{error}");
+        }
+    }
+}

@@ -259,7 +259,9 @@ pub(super) struct Intake<'a, V> {
     given: GivenBlocks<'a, V>,
     blocks: BlockLayout,
     nb: usize,
-    /// The first of the caller's blocks that has such an entry.
+    /// The largest magnitude that there may be beside the diagonal.
+    largest: f64,
+    /// The first of the caller's blocks that has such an entry, or one beyond it.
     bad: AtomicUsize,
 }
 
@@ -270,9 +272,10 @@ impl<'a, V: Value> Intake<'a, V> {
         nb: usize,
         given: Given<'a, V>,
         blocks: BlockLayout,
+        largest: f64,
     ) -> Self {
         let bad = AtomicUsize::new(usize::MAX);
-        Self { layout, inside, given: given.split(nb * nb), blocks, nb, bad }
+        Self { layout, inside, given: given.split(nb * nb), blocks, nb, largest, bad }
     }
 
     /// The first of the caller's blocks with an entry that is no number, of the rows that were asked for.
@@ -323,10 +326,10 @@ impl<'a, V: Value> Intake<'a, V> {
     fn row_of_scalars(&self, row: usize, diag: &mut f64, off: &mut [f64]) -> bool {
         let own = self.layout.diagonal[row] as usize;
         *diag = self.given.block(own)[0].double();
-        let mut none = 0.0 * *diag; // NaN once there is an entry that is no number
+        let mut good = diag.is_finite();
         let mut put = |to: &mut f64, from: V| {
             *to = from.double();
-            none += 0.0 * *to;
+            good &= to.abs() <= self.largest;
         };
         if let Some(list) = &self.layout.off {
             for (to, &k) in off.iter_mut().zip(&list[self.inside.range(row)]) {
@@ -339,7 +342,7 @@ impl<'a, V: Value> Intake<'a, V> {
             before.iter_mut().zip(all).for_each(|(to, &from)| put(to, from));
             after.iter_mut().zip(&all[own - first + 1..]).for_each(|(to, &from)| put(to, from));
         }
-        none == 0.0
+        good
     }
 
     /// Writes the diagonal block of a row and the others in f64, each by columns.
@@ -368,8 +371,8 @@ impl<'a, V: Value> Intake<'a, V> {
             self.take(self.given.blocks(own as usize + 1, after.len()), after);
         }
         // Without a branch a value.
-        let finite = |values: &[f64]| values.iter().fold(true, |all, v| all & v.is_finite());
-        if !(finite(diag) & finite(off)) {
+        let within = |values: &[f64], largest| values.iter().fold(true, |all, v| all & (v.abs() <= largest));
+        if !(within(diag, f64::MAX) & within(off, self.largest)) {
             self.note(row, diag, off);
         }
     }
@@ -379,9 +382,10 @@ impl<'a, V: Value> Intake<'a, V> {
     fn note(&self, row: usize, diag: &[f64], off: &[f64]) {
         let (q, own) = (self.block_len(), self.layout.diagonal[row]);
         let sources = self.layout.off_of(self.inside, row);
-        let blocks = off.chunks_exact(q).zip(sources).chain([(diag, own)]);
-        let bad = blocks.filter(|(block, _)| !block.iter().all(|v| v.is_finite()));
-        if let Some(first) = bad.map(|(_, k)| k as usize).min() {
+        let beside = off.chunks_exact(q).zip(sources).map(|(block, k)| (block, k, self.largest));
+        let blocks = beside.chain([(diag, own, f64::MAX)]);
+        let bad = blocks.filter(|(block, _, largest)| !block.iter().all(|v| v.abs() <= *largest));
+        if let Some(first) = bad.map(|(_, k, _)| k as usize).min() {
             self.bad.fetch_min(first, Ordering::Relaxed);
         }
     }

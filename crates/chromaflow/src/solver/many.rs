@@ -1,10 +1,14 @@
-//! Several right-hand sides.
+//! Several right-hand sides, and the size of one.
 
 use super::operator::Watched;
 use super::{LinearSolver, SolverError, kept};
 use crate::krylov::Solve;
 use crate::sparse::check_len;
 use crate::vector;
+use std::ops::RangeInclusive;
+
+/// Norms of right-hand sides that are solved with as they are. Squares of others may leave the range of f64, and updates that of f32.
+const USUAL: RangeInclusive<f64> = 1e-15..=1e15;
 
 /// So many are solved at once: the vectors of as many Krylov spaces are kept meanwhile.
 const AT_ONCE: usize = 8;
@@ -50,7 +54,8 @@ impl LinearSolver {
             }
         }
         for (b, x) in b.chunks(n * AT_ONCE).zip(x.chunks_mut(n * AT_ONCE)) {
-            if let Some(found) = self.together(b, x)? {
+            let usual = b.chunks(n).all(|b| self.scale_of(b).is_none());
+            if usual && let Some(found) = self.together(b, x)? {
                 solves.extend(found);
                 continue;
             }
@@ -59,6 +64,26 @@ impl LinearSolver {
             }
         }
         Ok(solves)
+    }
+
+    /// A power of two by which a right-hand side of unusual size becomes a usual one: no digit of the solution changes by it. None where it is one,
+    /// is zero, or where other ranks have parts of it.
+    pub(super) fn scale_of(&self, b: &[f64]) -> Option<f64> {
+        let others = self.link.is_some() || self.whole.is_some();
+        if others || USUAL.contains(&vector::norm2(&self.team, b)) {
+            return None;
+        }
+        let largest = b.iter().fold(0.0_f64, |largest, v| largest.max(v.abs()));
+        let exponent = largest.log2().floor().clamp(-1000.0, 1000.0);
+        (largest > 0.0 && largest.is_finite()).then(|| 2.0_f64.powi(-exponent as i32))
+    }
+
+    /// Scales right-hand side and solution.
+    pub(super) fn scale_by(&mut self, scale: Option<f64>) {
+        if let Some(scale) = scale {
+            vector::scale(&self.team, scale, &mut self.b);
+            vector::scale(&self.team, scale, &mut self.x);
+        }
     }
 
     /// Solves some at once; none where the method does not.
@@ -166,6 +191,31 @@ mod tests {
                 assert!(x == expected, "{words}, {threads} threads");
                 let ends: std::collections::BTreeSet<_> = found.iter().map(|s| s.iterations).collect();
                 assert!(ends.len() > 1, "{words}: {ends:?}");
+            }
+        }
+    }
+
+    /// Right-hand sides whose squares leave the range of f64, and whose updates that of f32, give the digits of those that do not.
+    #[test]
+    fn a_solution_is_as_large_as_its_right_hand_side() {
+        for words in [
+            "",
+            "preconditioner=multicolor, policy=dsh",
+            "method=bicgstab, preconditioner=multicolor",
+            "method=richardson, preconditioner=multicolor",
+            "method=richardson, preconditioner=jacobi, policy=d",
+        ] {
+            let (n, mut solver) = (240, new(120, 2, 2, words));
+            let b = wave(n);
+            let mut expected = vec![0.0; n];
+            let alone = solver.solve(&b, &mut expected).unwrap();
+            assert_eq!(alone.outcome, Outcome::Converged, "{words}");
+            for exponent in [-900, -540, -160, 160, 540, 900] {
+                let scaled = |v: &[f64]| v.iter().map(|v| v * 2.0_f64.powi(exponent)).collect::<Vec<_>>();
+                let (many, mut x) = (scaled(&b).repeat(2), vec![0.0; 2 * n]);
+                let found = solver.solve_many(2, &many, &mut x).unwrap();
+                assert_eq!(found, [alone.clone(), alone.clone()], "{words}, 2^{exponent}");
+                assert!(x == scaled(&expected).repeat(2), "{words}, 2^{exponent}");
             }
         }
     }

@@ -294,6 +294,8 @@ impl LinearSolver {
     pub fn solve(&mut self, b: &[f64], x: &mut [f64]) -> Result<Solve, SolverError> {
         kept(&self.options, self.exact.as_ref())?;
         self.begin(b, x)?;
+        let scale = self.scale_of(b);
+        self.scale_by(scale);
         let exact = kept(&self.options, self.exact.as_ref())?;
         let swept = Some(self.reduced.as_ref().unwrap_or(exact));
         let joined = joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)?;
@@ -303,6 +305,7 @@ impl LinearSolver {
         let operator = Watched::new(operator, self.watch.as_mut(), among);
         let solve = self.solver.solve_among(&operator, swept, joined, &self.b, &mut self.x)?;
         joined.map_or(Ok(()), |joined| joined.ended())?;
+        self.scale_by(scale.map(f64::recip));
         self.give(x)?;
         Ok(solve)
     }

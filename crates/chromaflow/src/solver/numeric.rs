@@ -4,7 +4,7 @@
 use super::arrays::{BlockLayout, Given, Value, Values};
 use super::global::agree;
 use super::layout::Intake;
-use super::{LinearSolver, SolverError};
+use super::{LinearSolver, PreconditionerKind, SolverError};
 use crate::factor::block_ilu::{RowAt, RowSource};
 use crate::order::OffRow;
 use crate::relax::FactorReport;
@@ -28,8 +28,8 @@ impl LinearSolver {
     /// pass over them. Factors what the preconditioner needs.
     ///
     /// # Errors
-    /// [`SolverError::NotFinite`] names the first entry that is NaN or infinite,
-    /// [`SolverError::SingularDiagonal`] the first diagonal block without inverse. The values before are gone then.
+    /// [`SolverError::NotFinite`] names the first entry that is NaN or infinite, [`SolverError::BeyondSingle`] one beside the diagonal that the
+    /// policy's precision does not hold, [`SolverError::SingularDiagonal`] the first diagonal block without inverse. The values before are gone then.
     pub fn numeric<V: Value>(
         &mut self,
         values: &[V],
@@ -118,7 +118,7 @@ impl LinearSolver {
         given: Given<'_, V>,
         layout: BlockLayout,
     ) -> Result<(FactorReport, usize), SolverError> {
-        let intake = Intake::new(&self.layout, &self.pattern, self.nb, given, layout);
+        let intake = Intake::new(&self.layout, &self.pattern, self.nb, given, layout, self.largest_beside());
         // One thread factors a row while its caches have it. Several first write the rows that they multiply with later.
         let factored = match &mut self.exact {
             None => self.solver.factor_brought(&Passing(&intake)),
@@ -165,7 +165,10 @@ impl LinearSolver {
     fn not_finite<V: Value>(&self, given: Given<'_, V>, k: usize, layout: BlockLayout) -> SolverError {
         let (nb, permutation) = (self.nb, &self.order.permutation);
         let block = given.split(nb * nb).block(k);
-        let entry = block.iter().position(|v| !v.double().is_finite());
+        let largest = self.largest_beside();
+        let beyond = |v: &V| v.double().abs() > largest;
+        let entry =
+            block.iter().position(|v| !v.double().is_finite()).or_else(|| block.iter().position(beyond));
         let entry = entry.expect("the block was found to have one");
         let (row, col) = match self.ghosts.place(k) {
             Some((row, ghost)) => (permutation.old_of_new()[row] as usize, self.pattern.rows() + ghost),
@@ -175,7 +178,14 @@ impl LinearSolver {
         let (r, c) = if layout == BlockLayout::ColumnMajor { (fast, slow) } else { (slow, fast) };
         let number = |at: usize| self.whole.as_ref().map_or(at + self.first, |whole| whole.number(at));
         let (row, col) = (number(row), number(col));
-        SolverError::NotFinite { row, col, r, c, value: block[entry].double() }
+        SolverError::of_entry([row, col], [r, c], block[entry].double())
+    }
+
+    /// The largest magnitude beside the diagonal that sweeps and factors can be made of.
+    fn largest_beside(&self) -> f64 {
+        let single =
+            self.options.policy != Policy::D && self.options.preconditioner != PreconditionerKind::None;
+        if single { f32::MAX.into() } else { f64::MAX }
     }
 }
 

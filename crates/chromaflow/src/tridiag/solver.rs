@@ -217,7 +217,13 @@ fn one_by_one<P: Precision>(
                 let value = solved.as_ref().map_or(f64::NAN, |x| x[k].to_f64());
                 out.set(layout.index(shape, m, s, k / m, k % m), P::Store::from_f64(value));
             }
-            if let Err(row) = solved {
+            // A sound pivot does not make numbers of right-hand sides that are none, or bring too large ones within range.
+            let finite = |v: &P::Sum| P::Store::from_f64(v.to_f64()).to_f64().is_finite();
+            let trouble = match &solved {
+                Err(row) => Some(*row),
+                Ok(x) => x.iter().position(|v| !finite(v)).map(|at| at / m),
+            };
+            if let Some(row) = trouble {
                 let mut worst = worst.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 *worst = Some(worst.map_or((s, row), |w| w.min((s, row))));
             }

@@ -9,6 +9,11 @@ use chromaflow_flow::output::{Curve, CutPoint, wall_cut, wall_points};
 use std::fmt::Write as _;
 use std::path::Path;
 
+/// The name of a cut's files.
+pub fn name(cut: &Cut) -> String {
+    format!("cut_{}_{}", cut.axis.letter(), cut.at)
+}
+
 /// Cp along the cuts that a case asks for, by name; on planar meshes at all wall nodes, too. Cuts that meet no wall are left out.
 /// `lift_axis` is 1 on planar meshes and 2 on others unless given.
 pub fn of_walls(
@@ -19,10 +24,7 @@ pub fn of_walls(
     lift_axis: Option<usize>,
 ) -> Vec<(String, Vec<Curve>)> {
     let up = lift_axis.unwrap_or(if mesh.planar.is_some() { 1 } else { 2 });
-    let cut = |cut: &Cut| {
-        let name = format!("cut_{}_{}", cut.axis.letter(), cut.at);
-        (name, wall_cut(mesh, is_wall, cp, (cut.axis.index(), cut.at), up))
-    };
+    let cut = |cut: &Cut| (name(cut), wall_cut(mesh, is_wall, cp, (cut.axis.index(), cut.at), up));
     let mut all: Vec<_> = cuts.iter().map(cut).collect();
     if mesh.planar.is_some() {
         all.push(("cut_wall".to_owned(), wall_points(mesh, is_wall, cp, up)));

@@ -17,11 +17,37 @@ use std::path::Path;
 /// When the file is cut short or its numbers make no sense, with the line or byte.
 pub fn read_plot3d(path: &Path, options: &Plot3dOptions) -> Result<Vec<Block>, GridError> {
     let planar = options.planar.or_else(|| is_planar(path).then_some(true));
-    Ok(if options.text.unwrap_or_else(|| is_text(path)) {
+    let blocks = if options.text.unwrap_or_else(|| is_text(path)) {
         plot3d_text::read(path, planar)?
     } else {
         plot3d_binary::read(path, planar)?
-    })
+    };
+    Ok(layers(blocks))
+}
+
+/// Blocks of one point along an axis that all lie in a plane of two coordinates, a two-dimensional grid in a three-dimensional file, become layers as
+/// those of a two-dimensional file do: with these two coordinates as x and y, and an axis along z in the place of the one that is missing, the last.
+fn layers(mut blocks: Vec<Block>) -> Vec<Block> {
+    let is_sheet = |block: &Block| block.points.iter().filter(|&&n| n == 1).count() == 1;
+    let size: [f64; 3] = std::array::from_fn(|c| {
+        let all = blocks.iter().flat_map(|block| &block.nodes).map(|x| x[c]);
+        let (low, high) =
+            all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+        high - low
+    });
+    let extent = size.into_iter().fold(0.0, f64::max);
+    let thin = [2, 1, 0].into_iter().find(|&c| size[c] <= 1e-9 * extent);
+    if let Some(thin) = thin.filter(|_| blocks.iter().all(is_sheet)) {
+        let [x, y] = [[1, 2], [0, 2], [0, 1]][thin];
+        for block in &mut blocks {
+            let along: Vec<usize> = block.points.into_iter().filter(|&n| n > 1).collect();
+            block.points = [along[0], along[1], 2];
+            let layer = |z: f64| block.nodes.iter().map(move |p| [p[x], p[y], z]);
+            block.nodes = layer(0.0).chain(layer(1.0)).collect();
+            block.blank = block.blank.repeat(2);
+        }
+    }
+    blocks
 }
 
 /// Points of the blocks of a file, checked to be ones that memory can hold.

@@ -276,7 +276,7 @@ impl LinearSolverCuda {
         let (slow, fast) = (entry / nb, entry % nb);
         let (r, c) = if blocks == BlockLayout::ColumnMajor { (fast, slow) } else { (slow, fast) };
         let (row, col) = (self.number(row), self.number(col));
-        Err(SolverError::NotFinite { row, col, r, c, value: values.value(at)? })
+        Err(SolverError::of_entry([row, col], [r, c], values.value(at)?))
     }
 
     /// A row or column as the caller counts.

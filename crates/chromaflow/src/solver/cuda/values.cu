@@ -1,6 +1,6 @@
 // What comes from a caller and goes back: blocks and vectors in the caller's order and in the order inside.
 //
-// *bad becomes the least position, among what was given, of a number that is none.
+// *bad becomes the least position, among what was given, of a number that is none, or that becomes none in f32.
 __device__ __forceinline__ void look_at(double v, u64 at, u64* bad) {
     if (!(fabs(v) <= 1.7976931348623157e308)) atomicMin(bad, at);
 }
@@ -22,7 +22,10 @@ extern "C" __global__ void take_blocks(TakeBlocks) {
             diag[at] = v;
         } else {
             off[at - of_diag] = v;
-            if (narrow) narrow[at - of_diag] = (float)v;
+            if (narrow) {
+                narrow[at - of_diag] = (float)v;
+                look_at((float)v, from, bad);
+            }
         }
     }
 }

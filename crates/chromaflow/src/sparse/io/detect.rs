@@ -29,7 +29,7 @@ pub fn detect_block_size(matrix: &ScalarCsr) -> usize {
 
 /// The first shift (p, p) that takes nearly all entries to entries, when no smaller one takes many.
 fn period(matrix: &ScalarCsr) -> Option<usize> {
-    for p in 1..=LARGEST.min(matrix.rows() - 1) {
+    for p in 1..=LARGEST.min(matrix.rows().saturating_sub(1)) {
         let (mut hits, mut entries) = (0, 0);
         for row in 0..matrix.rows() - p {
             let shifted = matrix.columns(row + p);

@@ -128,6 +128,7 @@ fn block_sizes_are_found_where_blocks_are() {
     let near = |i: u32, j: u32| i.abs_diff(j) == 8 || (i.abs_diff(j) <= 1 && i / 8 == j / 8);
     let grid: Vec<_> = (0..256 * 256).map(|k| (k / 256, k % 256, 1.0)).filter(|e| near(e.0, e.1)).collect();
     assert_eq!(detect_block_size(&ScalarCsr::from_entries(256, 256, &grid).unwrap()), 1);
+    assert_eq!(detect_block_size(&ScalarCsr::from_entries(0, 0, &[]).unwrap()), 1);
     // The same holes in every block, and far more holes than entries: found by its period.
     let hole = |i: u32, j: u32| i % 7 != j % 7 && !(i % 7 + 2 * (j % 7)).is_multiple_of(5);
     let near = |i: u32, j: u32| (i / 7).abs_diff(j / 7) <= 2 && !hole(i, j);

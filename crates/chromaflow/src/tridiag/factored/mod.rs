@@ -180,26 +180,29 @@ impl<P: Precision> FactoredSolver<P> {
         if len == 0 {
             return Ok(outcome(self.broken));
         }
-        if self.pivoting == Pivoting::Partial {
-            return Ok(self.solve_one_by_one(team, columns, rhs, x));
-        }
         let (factors, periodic) = (&self.factors, self.periodic);
-        let target = Target::<P> { values: Shared::new(x), layout, shape };
-        let bad = self.workers.run(team, |part| {
-            let work = cpu::SolveWork {
-                factors,
-                periodic,
-                rhs: Array { values: rhs, layout, shape, width },
-                x: &target,
-                part,
-            };
-            P::run_factored(isa, rank, work)
-        });
+        let suspect = if self.pivoting == Pivoting::Partial {
+            self.solve_one_by_one(team, columns, rhs, x);
+            Some(0)
+        } else {
+            let target = Target::<P> { values: Shared::new(x), layout, shape };
+            let bad = self.workers.run(team, |part| {
+                let work = cpu::SolveWork {
+                    factors,
+                    periodic,
+                    rhs: Array { values: rhs, layout, shape, width },
+                    x: &target,
+                    part,
+                };
+                P::run_factored(isa, rank, work)
+            });
+            bad.map(|vector| vector * self.lanes())
+        };
         let finite = |s: usize, row: usize| {
             (0..width).all(|e| x[layout.index(shape, width, s, row, e)].to_f64().is_finite())
         };
-        let first = bad.and_then(|vector| {
-            (vector * self.lanes()..shape.systems)
+        let first = suspect.and_then(|from| {
+            (from..shape.systems)
                 .find_map(|s| (0..shape.rows).find(|&row| !finite(s, row)).map(|row| (s, row)))
         });
         // In the same system the row of the pivot tells more.
@@ -223,13 +226,7 @@ impl<P: Precision> FactoredSolver<P> {
         outcome(self.broken)
     }
 
-    fn solve_one_by_one(
-        &self,
-        team: &Team,
-        columns: usize,
-        rhs: &[P::Store],
-        x: &mut [P::Store],
-    ) -> LineOutcome {
+    fn solve_one_by_one(&self, team: &Team, columns: usize, rhs: &[P::Store], x: &mut [P::Store]) {
         let (layout, m) = (self.layout, self.shape.rank);
         let shape = Shape { rank: columns * m, ..self.shape };
         let at = |s: usize, c: usize, k: usize| layout.index(shape, columns * m, s, k / m, c * m + k % m);
@@ -249,7 +246,6 @@ impl<P: Precision> FactoredSolver<P> {
                 }
             }
         });
-        outcome(self.broken)
     }
 
     /// Entries that the factors of a system take.

@@ -157,6 +157,25 @@ fn a_singular_block_names_its_system_and_row_until_factored_anew() {
     assert_eq!(outcome, LineOutcome::Breakdown { system: 0, row: 1 });
 }
 
+/// Whatever the choice of pivots, and with factors kept or not, a right-hand side that is no number is no solution.
+#[test]
+fn right_hand_sides_that_are_no_numbers_are_named() {
+    let team = Team::new(2);
+    let (layout, shape) = (Layout::Soa, Shape::new(21, 7, 3));
+    let mut data = Data::<f64>::new(shape, layout, 5);
+    data.rhs[layout.index(shape, 3, 13, 4, 1)] = f64::NAN;
+    let mut x = vec![0.0; data.rhs.len()];
+    for pivoting in [Pivoting::None, Pivoting::Partial] {
+        let mut kept = FactoredSolver::<Double>::new().with_pivoting(pivoting);
+        assert_eq!(kept.factor(&team, &data.batch(false)).unwrap(), LineOutcome::Solved);
+        let options = Options { pivoting, ..Options::default() };
+        let once = Solver::<Double>::new(options).solve(&team, &data.batch(false), &data.rhs, &mut x);
+        for outcome in [once.unwrap(), kept.solve(&team, 1, &data.rhs, &mut x).unwrap()] {
+            assert!(matches!(outcome, LineOutcome::Breakdown { system: 13, .. }), "{outcome}");
+        }
+    }
+}
+
 #[test]
 fn misuse_is_said_and_leaves_the_factors() {
     let team = Team::new(1);
