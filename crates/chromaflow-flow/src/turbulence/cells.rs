@@ -1,6 +1,6 @@
 //! Models as unknowns of the cells of structured grids, whatever the equations of the flow.
 
-use super::k_omega::{self as two_equations, KOmega, KOmegaVariant, k_omega_kept, model_of};
+use super::k_omega::{self as two_equations, KOmega, KOmegaVariant, k_omega_kept, k_omega_uncut, model_of};
 use super::spalart_allmaras::{SaVariant, SpalartAllmaras, sa_kept};
 use crate::config::{Quadratic, Rotation, TurbulenceConfig, TurbulenceModel, WallTreatment};
 use crate::wall_law::WallLaw;
@@ -122,6 +122,14 @@ impl GridTurbulence {
             Model::SpalartAllmaras(sa) if sa.variant == SaVariant::Negative => value - x,
             Model::SpalartAllmaras(_) => sa_kept(value, x),
             Model::KOmega(_) => k_omega_kept(value, x),
+        }
+    }
+
+    /// Whether [`Self::updated`] cuts an update.
+    pub fn cuts(&self, value: f64, x: f64) -> bool {
+        match self.model {
+            Model::SpalartAllmaras(_) => self.updated(value, x) > value - x,
+            Model::KOmega(_) => x > k_omega_uncut(value),
         }
     }
 }

@@ -89,7 +89,7 @@ apply_update(ApplyUpdate) {
             const double old = q[i], change = x[(u64)row * NB + FLOW + v];
             const double by = change * weight_of(fluid, v, old), made = updated(fluid, old, by);
             last_good[i] = old, q[i] = made;
-            cut = cut || made > old - by;
+            cut = cut || is_cut(old, by, made);
             bad = bad || !(fabs(change) <= 1.7976931348623157e308);
         }
 #endif

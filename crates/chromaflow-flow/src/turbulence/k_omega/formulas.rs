@@ -60,8 +60,8 @@ const LAW_FACE: [f64; 6] = [1.42219, 0.0, 0.680472, 2.90049, 0.0446617, 0.007313
 /// Exponent of k in the viscous layer, and the y+ where the two layers' omega of SST are one: 80 sqrt(beta*) kappa.
 const VISCOUS_K: f64 = 3.23;
 const CROSSING: f64 = 80.0 * ROOT_BETA_STAR * LOG_KAPPA;
-/// Share of its value that k, or omega, keeps at least in a step.
-const LEAST_LEFT: f64 = 0.2;
+/// Largest fall of the logarithm of k, or of omega, in a step: ln 5.
+const MOST_FALL: f64 = 1.609_437_912_434_1;
 
 /// Which model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -424,16 +424,34 @@ fn at_wall_with_law<T: Real>(
     [k, factor * (viscous * viscous + log * log).sqrt()]
 }
 
-/// k, or omega, less `change`: a fifth of it at least.
+/// k, or omega, less `change`: where it falls, by a step of its logarithm, value exp(-change / value), and no farther than to a fifth.
+///
+/// The step of Newton's method for ln phi is that for phi over phi. The two agree to first order, and near a solution. Far from one balances such as a phi = b / phi, as of
+/// omega where it spreads by eddies of rho k / omega or is made by cross diffusion, let the step for phi fall to next to nothing from above, and rise by no more than twice from below.
+///
+/// **Source**: the logarithm as unknown: Ilinca and Pelletier (1998), AIAA J. 36(1), 44.
 ///
 /// ```
 /// use chromaflow_flow::turbulence::k_omega::k_omega_kept;
-/// assert_eq!([k_omega_kept(8.0, 3.0), k_omega_kept(8.0, 9.0)], [5.0, 1.6]);
+/// assert_eq!([k_omega_kept(8.0, -3.0), k_omega_kept(0.0, 1.0)], [11.0, 0.0]);
+/// assert!((k_omega_kept(8.0_f64, 4.0) - 8.0 * (-0.5_f64).exp()).abs() < 1e-14);
+/// assert!((k_omega_kept(8.0_f64, 90.0) - 1.6).abs() < 1e-12);
 /// ```
 #[inline(always)]
 pub fn k_omega_kept<T: Real>(value: T, change: T) -> T {
-    let (new, least) = (value - change, T::c(LEAST_LEFT) * value);
-    T::select(new.lt(least), least, new)
+    let part = (change / value.max(T::c(1e-300))).max(T::c(0.0)).min(T::c(MOST_FALL));
+    T::select(change.gt(T::c(0.0)), value * (-part).exp(), value - change)
+}
+
+/// The largest change of k, or of omega, that [`k_omega_kept`] does not cut.
+///
+/// ```
+/// use chromaflow_flow::turbulence::k_omega::{k_omega_kept, k_omega_uncut};
+/// assert!((k_omega_kept(8.0, k_omega_uncut(8.0_f64)) - 1.6).abs() < 1e-12);
+/// ```
+#[inline(always)]
+pub fn k_omega_uncut<T: Real>(value: T) -> T {
+    T::c(MOST_FALL) * value
 }
 
 /// Of a cell at this distance from walls, production multiplied by `share`: eddy viscosity, what k and omega diffuse by, sources and their derivatives as

@@ -372,7 +372,7 @@ k_omega_growth(KOmegaGrowth) {
     growth[i] = fmax(fmin(-residual[(u64)i * 2] / content, terms[i].sources[2]), 0.0);
 }
 
-// Values less their update, a fifth at least; nodes where nothing would be left are counted. A thread a row.
+// Values less their update; nodes where it is cut are counted. A thread a row.
 extern "C" __global__ void __launch_bounds__(256)
 k_omega_update(SubtractUpdate) {
     const u64 i = (u64)blockIdx.x * 256 + threadIdx.x;
@@ -381,7 +381,7 @@ k_omega_update(SubtractUpdate) {
 #pragma unroll
         for (int v = 0; v < 2; v++) {
             const double own = values[i * 2 + v], change = update[i * 2 + v];
-            cut = cut || change > own;
+            cut = cut || change > pointwise::k_omega_uncut(own);
             values[i * 2 + v] = pointwise::k_omega_kept(own, change);
         }
     }

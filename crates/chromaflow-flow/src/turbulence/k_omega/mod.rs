@@ -22,7 +22,7 @@
 //!
 //! **Steps**: k and omega differ by six orders of magnitude between walls, layers and the free stream: residuals, and parts of
 //! Newton-Krylov steps, are measured by their own values at each node, and derivatives along directions are exact (`derivative.rs`): no step of a
-//! difference suits them all. No step takes more than four fifths of a value.
+//! difference suits them all. Values fall by steps of their logarithms, by four fifths at most ([`k_omega_kept`]).
 
 #[cfg(feature = "cuda")]
 mod arguments;
@@ -38,7 +38,7 @@ mod tests;
 pub use formulas::{
     KOmega, KOmegaVariant, deformation, k_omega_blending, k_omega_diffusing, k_omega_kept, k_omega_law,
     k_omega_law_of_cells, k_omega_rate, k_omega_shortened, k_omega_slope, k_omega_sources, k_omega_terms,
-    k_omega_terms_of_hybrid, k_omega_viscous, k_omega_wall, k_resolving, producing,
+    k_omega_terms_of_hybrid, k_omega_uncut, k_omega_viscous, k_omega_wall, k_resolving, producing,
 };
 
 use super::hybrid::{FIELDS, HybridGrid, any_wanted};
@@ -378,7 +378,7 @@ impl Coupled for KOmegaEquations {
     fn update(&self, values: &mut [f64], update: &[f64]) -> bool {
         let mut cut = false;
         for (value, &change) in values.iter_mut().zip(update) {
-            cut |= change > *value;
+            cut |= change > k_omega_uncut(*value);
             *value = k_omega_kept(*value, change);
         }
         cut

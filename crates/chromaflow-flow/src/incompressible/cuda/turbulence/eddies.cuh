@@ -49,6 +49,14 @@ __device__ __forceinline__ double updated(const Fluid* __restrict__ fluid, doubl
     return pointwise::k_omega_kept(value, x);
 #endif
 }
+// Whether the update was cut.
+__device__ __forceinline__ bool is_cut(double value, double x, double made) {
+#if EDDIES == 1
+    return made > value - x;
+#else
+    return x > pointwise::k_omega_uncut(value);
+#endif
+}
 
 // (grad u)^T n of the face of axis d below the cell at `face`, from differences along all axes.
 __device__ __forceinline__ Vec3 transposed(const double* __restrict__ q, const double* __restrict__ area,

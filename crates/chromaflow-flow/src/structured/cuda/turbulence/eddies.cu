@@ -104,7 +104,7 @@ update(Update) {
         for (int v = 0; v < NB; v++) {
             const u64 at = v * total + cell.at;
             const double value = values[at], x = r[at], made = updated(*model, v, value, x);
-            cut = cut || made > value - x, bad = bad || !is_good(v, made);
+            cut = cut || is_cut(value, x, made), bad = bad || !is_good(v, made);
             values[at] = made;
         }
     }

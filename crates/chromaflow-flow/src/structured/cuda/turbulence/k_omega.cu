@@ -328,6 +328,8 @@ derivative(Derivative) {
 __device__ __forceinline__ double updated(const Model&, int, double value, double x) {
     return pointwise::k_omega_kept(value, x);
 }
+// Whether the update was cut.
+__device__ __forceinline__ bool is_cut(double value, double x, double) { return x > pointwise::k_omega_uncut(value); }
 // Whether a value is in its range.
 __device__ __forceinline__ bool is_good(int v, double value) {
     return (v == 0 ? value >= 0 : value > 0) && value <= 1.7976931348623157e308;

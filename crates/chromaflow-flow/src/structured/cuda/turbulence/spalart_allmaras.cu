@@ -166,6 +166,8 @@ __device__ __forceinline__ double updated(const Model& model, int, double value,
     const bool free = static_cast<pointwise::SaVariant>((int)model.variant) == pointwise::SaVariant::Negative;
     return free ? value - x : pointwise::sa_kept(value, x);
 }
+// Whether the update was cut.
+__device__ __forceinline__ bool is_cut(double value, double x, double made) { return made > value - x; }
 // Whether a value is in its range.
 __device__ __forceinline__ bool is_good(int, double value) { return fabs(value) <= 1.7976931348623157e308; }
 // The slope of a cell's residual by its unknowns, column-major, over its volume, and what V/dt has at least over it.
