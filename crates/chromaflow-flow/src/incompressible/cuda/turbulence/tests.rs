@@ -265,6 +265,9 @@ fn cuda_turbulent_plates_converge_as_on_the_cpu() {
     let Some(gpu) = gpu() else { return };
     let (grid, mut config) = plate();
     config.time = Time::Steady(Steady { iterations: 600, orders: 9.0 });
+    // Plain steps of k-omega swing at larger CFL numbers, and come down slowly once these have been cut.
+    let mut bounded = config.clone();
+    bounded.implicit.cfl.max = 300.0;
     let mut by_newton = config.clone();
     by_newton.implicit.newton = Some(NewtonKrylov::default());
     by_newton.implicit.cfl = Cfl { max: 1e6, growth: 2.0, ..config.implicit.cfl };
@@ -272,7 +275,7 @@ fn cuda_turbulent_plates_converge_as_on_the_cpu() {
     for (config, model, walls, apart) in [
         (&config, TurbulenceModel::SaNeg, resolved, 2),
         (&config, TurbulenceModel::Sst, resolved, 2),
-        (&config, TurbulenceModel::KOmega, resolved, 2),
+        (&bounded, TurbulenceModel::KOmega, resolved, 2),
         (&by_newton, TurbulenceModel::SaNeg, resolved, 8),
         (&by_newton, TurbulenceModel::Sst, resolved, 8),
         (&by_newton, TurbulenceModel::KOmega, WallTreatment::Automatic, 8),
