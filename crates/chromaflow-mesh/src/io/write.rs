@@ -9,7 +9,7 @@ use std::path::Path;
 /// Writes a mesh in the format that the name tells; a UGRID or GMF file gets its `.mapbc` beside it; `.vtkhdf` is for
 /// looking at.
 ///
-/// A mesh made from a two-dimensional one is written as two-dimensional to SU2, CGNS and VTK files and as one layer to others.
+/// A mesh made from a two-dimensional one is written as two-dimensional to SU2, Gmsh, GMF, CGNS and VTK files and as one layer to others.
 ///
 /// # Errors
 /// When the name tells no format that is written, or the file cannot be written; nothing is left behind then.
@@ -52,15 +52,20 @@ pub fn write_as(path: &Path, mesh: &Mesh, format: Format) -> Result<(), MeshErro
         let stem = name.split('.').next().unwrap_or_default();
         let path = path.with_file_name(format!("{stem}.mapbc"));
         let mut out = AtomicFile::create(&path)?;
-        mapbc(&mut out, mesh).map_err(|e| MeshError::from(FileError::new("cannot write", &path, e)))?;
+        let planes = format != Format::Gmf;
+        mapbc(&mut out, mesh, planes)
+            .map_err(|e| MeshError::from(FileError::new("cannot write", &path, e)))?;
         out.commit()?;
     }
     Ok(())
 }
 
-fn mapbc(out: &mut impl Write, mesh: &Mesh) -> io::Result<()> {
-    writeln!(out, "{}", mesh.markers.len())?;
-    for (i, m) in mesh.markers.iter().enumerate() {
+/// A table of the markers, with the two planes of a planar mesh or without.
+fn mapbc(out: &mut impl Write, mesh: &Mesh, planes: bool) -> io::Result<()> {
+    let markers: Vec<&Marker> =
+        mesh.markers.iter().filter(|m| planes || mesh.planar.is_none() || !m.is_plane()).collect();
+    writeln!(out, "{}", markers.len())?;
+    for (i, m) in markers.into_iter().enumerate() {
         let name: String =
             m.name.chars().map(|c| if c.is_whitespace() || c == ',' { '_' } else { c }).collect();
         writeln!(out, "{} {} {name}", i + 1, m.code.unwrap_or(0))?;
