@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// Things of one kind in a file.
 #[derive(Clone, Copy)]
-enum Things {
+pub(super) enum Things {
     /// Of so many coordinates.
     Nodes(usize),
     Edges,
@@ -38,14 +38,84 @@ impl Things {
         })
     }
 
+    /// Nodes of one.
+    pub(super) fn corners(self) -> usize {
+        match self {
+            Self::Nodes(_) => 1,
+            Self::Edges => 2,
+            Self::Faces(corners) => corners,
+            Self::Elements(kind) => kind.nodes(),
+        }
+    }
+
     /// What they are called, and the bytes of one with its reference.
     fn record(self, width: usize) -> (&'static str, usize) {
         match self {
             Self::Nodes(dimension) => ("the vertices", 8 * dimension + width),
             Self::Edges => ("the edges", 3 * width),
-            Self::Faces(corners) => ("the elements", width * (corners + 1)),
-            Self::Elements(kind) => ("the elements", width * (kind.nodes() + 1)),
+            Self::Faces(_) | Self::Elements(_) => ("the elements", width * (self.corners() + 1)),
         }
+    }
+}
+
+/// The dimension of a mesh.
+pub(super) fn dimension(n: i64, path: &Path) -> Result<usize, MeshError> {
+    match n {
+        2 => Ok(2),
+        3 => Ok(3),
+        _ => {
+            let what = format!("a mesh of dimension {n}; GMF files have dimension 2 or 3");
+            Err(MeshError::unsupported(path, what))
+        }
+    }
+}
+
+/// What a file has.
+#[derive(Default)]
+pub(super) struct Collected {
+    pub(super) raw: Raw,
+    faces: Vec<NumberedFace>,
+    edges: Vec<NumberedFace>,
+}
+
+impl Collected {
+    /// Adds a node.
+    pub(super) fn node(&mut self, x: [f64; 3], place: u64) {
+        self.raw.mesh.nodes.push(x);
+        self.raw.places.nodes.push(place);
+    }
+
+    /// Adds anything else.
+    pub(super) fn add(&mut self, things: Things, nodes: &[u32], reference: i64, place: u64) {
+        if let Things::Elements(kind) = things {
+            return self.raw.push(kind, nodes, place);
+        }
+        let mut face = [u32::MAX; 4];
+        face[..nodes.len()].copy_from_slice(nodes);
+        let list = if nodes.len() == 2 { &mut self.edges } else { &mut self.faces };
+        list.push((face, reference, place));
+    }
+
+    /// The mesh: a planar one where the dimension is 2 or no element fills a volume.
+    pub(super) fn finish(
+        self,
+        dimension: usize,
+        path: &Path,
+        options: &ReadOptions,
+    ) -> Result<Raw, MeshError> {
+        let Self { mut raw, faces, edges } = self;
+        if dimension == 3 && (raw.mesh.elements() > 0 || faces.is_empty()) {
+            gather(&mut raw, &faces, path, options)?;
+            return Ok(raw);
+        }
+        raw.lay_flat(faces.iter().flat_map(|f| corners(&f.0).iter().copied()), path)?;
+        raw.flat.get_or_insert_default();
+        for (nodes, _, place) in &faces {
+            raw.push_flat(corners(nodes), *place);
+        }
+        raw.drop_unused = true; // points of the geometry are nodes in what programs make of Gmsh's files
+        gather(&mut raw, &edges, path, options)?;
+        Ok(raw)
     }
 }
 
@@ -80,14 +150,7 @@ fn each(
         let next = bytes.int(position, "the position of the next record")?;
         if keyword == 3 {
             let n = bytes.int(4, "the dimension")?;
-            dimension = match n {
-                2 => 2,
-                3 => 3,
-                _ => {
-                    let what = format!("a mesh of dimension {n}; GMF files have dimension 2 or 3");
-                    return Err(MeshError::unsupported(path, what));
-                }
-            };
+            dimension = self::dimension(n, path)?;
         } else if let Some(things) = Things::of(keyword, dimension) {
             let n = bytes.int(width, "a count")?;
             let n = u64::try_from(n).map_err(|_| bytes.error(format!("a count of {n}")))?;
@@ -111,52 +174,23 @@ fn each(
 pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Raw, MeshError> {
     let mut bytes = Bytes::open(path, false)?;
     let (position, width) = head(&mut bytes, path)?;
-    let mut raw = Raw::default();
-    let (mut faces, mut edges): (Vec<NumberedFace>, Vec<NumberedFace>) = Default::default();
-    raw.places.bytes = true;
+    let mut all = Collected::default();
+    all.raw.places.bytes = true;
     let big = bytes.big;
     let dimension = each(&mut bytes, path, (position, width), |bytes, things, n| {
         let (what, size) = things.record(width);
         bytes.records(n, size, what, |place, record| {
-            let mut list = [u32::MAX; 8];
-            match things {
-                Things::Nodes(dimension) => {
-                    raw.mesh.nodes.push(point(record, 8, dimension, big));
-                    raw.places.nodes.push(place);
-                }
-                Things::Edges => {
-                    nodes_of(record, width, big, &mut list[..2])?;
-                    edges.push((
-                        [list[0], list[1], u32::MAX, u32::MAX],
-                        int(&record[2 * width..], big),
-                        place,
-                    ));
-                }
-                Things::Faces(corners) => {
-                    nodes_of(record, width, big, &mut list[..corners])?;
-                    let nodes = [list[0], list[1], list[2], list[3]];
-                    faces.push((nodes, int(&record[width * corners..], big), place));
-                }
-                Things::Elements(kind) => {
-                    nodes_of(record, width, big, &mut list[..kind.nodes()])?;
-                    raw.push(kind, &list[..kind.nodes()], place);
-                }
+            if let Things::Nodes(dimension) = things {
+                all.node(point(record, 8, dimension, big), place);
+                return Ok(());
             }
+            let (mut list, corners) = ([u32::MAX; 8], things.corners());
+            nodes_of(record, width, big, &mut list[..corners])?;
+            all.add(things, &list[..corners], int(&record[width * corners..], big), place);
             Ok(())
         })
     })?;
-    if dimension == 3 && (raw.mesh.elements() > 0 || faces.is_empty()) {
-        gather(&mut raw, &faces, path, options)?;
-        return Ok(raw);
-    }
-    raw.lay_flat(faces.iter().flat_map(|f| corners(&f.0).iter().copied()), path)?;
-    raw.flat.get_or_insert_default();
-    for (nodes, _, place) in &faces {
-        raw.push_flat(corners(nodes), *place);
-    }
-    raw.drop_unused = true; // points of the geometry are nodes in what programs make of Gmsh's files
-    gather(&mut raw, &edges, path, options)?;
-    Ok(raw)
+    all.finish(dimension, path, options)
 }
 
 /// Where everything stands in an uncompressed file, which is as long as it must be.

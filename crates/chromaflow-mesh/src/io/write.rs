@@ -28,6 +28,12 @@ pub fn write_as(path: &Path, mesh: &Mesh, format: Format) -> Result<(), MeshErro
     match format {
         Format::Cgns => return crate::cgns::write(path, mesh, &[]),
         Format::Vtu => return Ok(crate::vtk::write_mesh(path, mesh, crate::vtk::VtuOptions::default())?),
+        Format::GmfText => {
+            return Err(MeshError::unsupported(
+                path,
+                "GMF's text is read only; write .meshb, its binary form",
+            ));
+        }
         Format::OpenFoam | Format::Fluent => {
             let what =
                 "OpenFOAM's and Fluent's meshes are read only; write .cgns, .su2, .msh, .meshb or .lb8.ugrid";
@@ -42,7 +48,9 @@ pub fn write_as(path: &Path, mesh: &Mesh, format: Format) -> Result<(), MeshErro
         Format::UgridBinary(layout) => ugrid_binary(&mut out, mesh, layout),
         Format::Gmsh { legacy, binary } => gmsh_write::write(&mut out, mesh, legacy, binary),
         Format::Gmf => gmf_write::write(&mut out, mesh),
-        Format::Su2 | Format::Cgns | Format::Vtu | Format::OpenFoam | Format::Fluent => su2(&mut out, mesh),
+        Format::Su2 | Format::Cgns | Format::Vtu | Format::OpenFoam | Format::Fluent | Format::GmfText => {
+            su2(&mut out, mesh)
+        }
     }
     .map_err(fail)?;
     out.commit()?;
