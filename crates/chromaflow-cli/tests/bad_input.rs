@@ -135,6 +135,12 @@ fn bad_usage() {
     assert_eq!(chromaflow(Path::new("."), &["fly"]).0, 2);
     assert_eq!(chromaflow(Path::new("."), &["run"]).0, 2);
     assert_eq!(chromaflow(Path::new("."), &["run", "x.toml", "--threads", "0"]).0, 2);
+    for many in
+        [&["solve", "x.mtx", "--threads", "100000000"][..], &["run", "x.toml", "--ranks", "100000000"]]
+    {
+        let (status, _, message) = chromaflow(Path::new("."), many);
+        assert!(status == 2 && message.contains("100000000 threads are too many"), "{status}: {message}");
+    }
     for (option, command) in [
         (&["--threads", "2"][..], &["cite"][..]),
         (&["--backend", "cuda"], &["mesh", "info", "x.su2"]),
