@@ -79,6 +79,13 @@ fn entries_below_f32() {
     }
 }
 
+/// A byte order mark, as editors put it before a text.
+#[test]
+fn a_byte_order_mark() {
+    let (status, message) = solve(&format!("\u{feff}{GOOD}"), &["--block-size", "2", "--rhs", "ones"]);
+    assert_eq!(status, 0, "{message}");
+}
+
 #[test]
 fn nan() {
     refused(&GOOD.replace("1 3 -1", "1 3 nan"), &["--block-size", "2"], &["a.mtx", "line 7", "NaN"]);
