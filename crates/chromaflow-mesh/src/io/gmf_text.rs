@@ -138,7 +138,9 @@ mod tests {
         let mut list = |name: &str, lists: Vec<(Vec<u32>, usize)>| {
             let _ = writeln!(text, "{name}\n{}", lists.len());
             for (nodes, number) in lists {
-                nodes.iter().for_each(|n| _ = write!(text, "{} ", n + 1));
+                for n in nodes {
+                    let _ = write!(text, "{} ", n + 1);
+                }
                 let _ = writeln!(text, "{number}");
             }
         };
