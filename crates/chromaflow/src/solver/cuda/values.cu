@@ -6,8 +6,8 @@ __device__ __forceinline__ void look_at(double v, u64 at, u64* bad) {
 }
 // The caller's blocks, column-major or by rows: block k inside is block source[k] of the caller, the first `rows` of
 // them diagonal ones. A row of another rank, of which the caller has no block, gets the identity. `narrow`, where there
-// is such, gets the off-diagonal blocks in f32; then bad[2] becomes 0 where an entry has all digits of f32, else bad[1] the least position
-// of one that has not.
+// is such, gets the off-diagonal blocks in f32; then bad[2] becomes 0 where an entry has all digits of f32, else bad[1]
+// the least position of one that has not.
 extern "C" __global__ void take_blocks(TakeBlocks) {
     const u64 q = (u64)nb * nb, n = blocks * q, of_diag = (u64)rows * q;
     bool held = false;
