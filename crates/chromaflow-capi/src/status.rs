@@ -116,7 +116,11 @@ impl From<TridiagError> for Failure {
 
 impl From<TeamError> for Failure {
     fn from(error: TeamError) -> Self {
-        Self::new(Status::NoMemory, error.to_string())
+        let status = match error {
+            TeamError::TooMany { .. } => Status::BadArgument,
+            TeamError::Refused { .. } => Status::NoMemory,
+        };
+        Self::new(status, error.to_string())
     }
 }
 

@@ -78,7 +78,7 @@ impl Context {
     /// Checks the global options: the backend is there, the JSON file can be written.
     ///
     /// # Errors
-    /// Status 3 where the backend or the JSON file's folder is not usable.
+    /// Status 2 for more threads than a team may have, 3 where the backend or the JSON file's folder is not usable.
     pub fn new(global: GlobalArgs) -> CliResult<Self> {
         let gpu = match global.backend {
             Backend::Cpu => None,
@@ -98,6 +98,10 @@ impl Context {
     fn with(global: GlobalArgs, gpu: Option<Gpu>) -> CliResult<Self> {
         if let Some(path) = &global.json {
             ensure_writable(path)?;
+        }
+        if let Some(threads) = global.threads {
+            let fit = Team::check(threads.get());
+            fit.map_err(|e| CliError::input(format!("--threads {threads}: {e}")))?;
         }
         let gpus = usize::from(gpu.is_some());
         Ok(Self { global, gpu, gpus, told: ForRanks::default(), cores: None, team: OnceLock::new() })

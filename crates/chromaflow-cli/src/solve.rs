@@ -87,7 +87,7 @@ pub struct Args {
     /// Make the colors nearly equal in size
     #[arg(long)]
     balance: bool,
-    /// Write the solution to FILE (.mtx or .petsc, .gz, .xz and .zst too)
+    /// Write the solution to FILE (.mtx or .petsc, .gz, .xz and .zst too); one that is not finite is not written
     #[arg(long, value_name = "FILE")]
     solution: Option<PathBuf>,
     /// Write the relative residual of every iteration to FILE (CSV)
@@ -172,7 +172,13 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         say_result(&solve, norm(&x), error, &times);
     }
     if let Some(path) = &args.solution {
-        write_vector(path, &x)?;
+        match vector::first_not_finite(&team, &x) {
+            None => write_vector(path, &x)?,
+            Some(at) => {
+                let (path, value) = (path.display(), x[at]);
+                eprintln!("note: {path} is not written: the solution has {value} at {}, from 1", at + 1);
+            }
+        }
     }
     if let Some(path) = &args.history {
         write_history(path, &solve.history)?;

@@ -34,6 +34,24 @@ fn a_good_case_runs() {
     assert_eq!(status, 0, "{message}");
 }
 
+/// Inviscid flow has walls with slip alone, which a run and a check of it say.
+#[test]
+fn walls_without_slip_in_inviscid_flow() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("cube.su2"), cube(3)).unwrap();
+    std::fs::write(folder.join("case.toml"), CASE).unwrap();
+    let said = |wall: &str, more: &[&str]| {
+        let wall = format!("boundary.side={wall}");
+        let (status, _, message) =
+            chromaflow(folder, &[&["run", "case.toml", "--set", &wall], more].concat());
+        assert_eq!(status, 0, "{message}");
+        message.contains("note: `side`: the flow is inviscid")
+    };
+    assert!(said("no_slip", &["--check"]) && said("no_slip", &[]));
+    assert!(!said("slip_wall", &["--check"]));
+}
+
 #[test]
 fn an_unknown_key() {
     refused(
@@ -135,6 +153,12 @@ fn bad_usage() {
     assert_eq!(chromaflow(Path::new("."), &["fly"]).0, 2);
     assert_eq!(chromaflow(Path::new("."), &["run"]).0, 2);
     assert_eq!(chromaflow(Path::new("."), &["run", "x.toml", "--threads", "0"]).0, 2);
+    for many in
+        [&["solve", "x.mtx", "--threads", "100000000"][..], &["run", "x.toml", "--ranks", "100000000"]]
+    {
+        let (status, _, message) = chromaflow(Path::new("."), many);
+        assert!(status == 2 && message.contains("100000000 threads are too many"), "{status}: {message}");
+    }
     for (option, command) in [
         (&["--threads", "2"][..], &["cite"][..]),
         (&["--backend", "cuda"], &["mesh", "info", "x.su2"]),

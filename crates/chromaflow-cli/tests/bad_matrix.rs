@@ -34,6 +34,58 @@ fn a_good_one_is_solved() {
     assert_eq!(status, 0, "{message}");
 }
 
+/// Sweeps that run away leave no numbers, which are no solution; a file of one stays as it was.
+#[test]
+fn a_solution_of_nan_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let matrix = GOOD.replace("1 3 -1", "1 3 -1e300").replace("3 1 -1", "3 1 -1e300");
+    let matrix = matrix.replace("3 3 4", "3 3 4e-200");
+    std::fs::write(folder.join("a.mtx"), matrix).unwrap();
+    std::fs::write(folder.join("x.mtx"), "as it was").unwrap();
+    let words = "solve a.mtx --block-size 1 --method multicolor --policy d --rhs ones --solution x.mtx";
+    let (status, _, message) = chromaflow(folder, &words.split(' ').collect::<Vec<_>>());
+    assert_eq!(status, 1, "{message}");
+    assert!(message.contains("note: x.mtx is not written: the solution has "), "{message}");
+    assert_eq!(std::fs::read_to_string(folder.join("x.mtx")).unwrap(), "as it was");
+}
+
+/// A matrix that f32 has nothing of: policies in less say so, `d` solves.
+#[test]
+fn entries_below_f32() {
+    let small = |power: i32| {
+        let scaled = |line: &str| {
+            if line.split(' ').count() == 3 && !line.starts_with("4 4 8") {
+                format!("{line}e{power}")
+            } else {
+                line.to_owned()
+            }
+        };
+        GOOD.lines().map(scaled).collect::<Vec<_>>().join("\n") + "\n"
+    };
+    for method in ["multicolor", "gmres", "ilu0"] {
+        for policy in ["ds", "dsh"] {
+            let more = ["--block-size", "1", "--rhs", "ones", "--method", method, "--policy", policy];
+            refused(
+                &small(-200),
+                &more,
+                &["a.mtx", "block row 0, block column 0", "is 4e-200", "take policy d"],
+            );
+            assert_eq!(solve(&small(-20), &more).0, 0, "{method} {policy}");
+        }
+        let (status, message) =
+            solve(&small(-200), &["--block-size", "1", "--rhs", "ones", "--method", method, "--policy", "d"]);
+        assert_eq!(status, 0, "{message}");
+    }
+}
+
+/// A byte order mark, as editors put it before a text.
+#[test]
+fn a_byte_order_mark() {
+    let (status, message) = solve(&format!("\u{feff}{GOOD}"), &["--block-size", "2", "--rhs", "ones"]);
+    assert_eq!(status, 0, "{message}");
+}
+
 #[test]
 fn nan() {
     refused(&GOOD.replace("1 3 -1", "1 3 nan"), &["--block-size", "2"], &["a.mtx", "line 7", "NaN"]);

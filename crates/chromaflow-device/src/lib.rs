@@ -22,6 +22,7 @@ pub mod ranges;
 mod shared;
 pub mod stream;
 mod team;
+mod team_error;
 
 pub use buffer::{Buffer, give_back_freed};
 pub use clock::cpu_time;
@@ -29,4 +30,5 @@ pub use isa::Isa;
 pub use pages::{LargePages, keep_freed};
 pub use prefetch::prefetch;
 pub use shared::SharedSlice;
-pub use team::{Member, Team, TeamError, split};
+pub use team::{Member, Team, split};
+pub use team_error::TeamError;

@@ -1,6 +1,7 @@
 #![allow(unsafe_code)]
 //! Threads that run one closure together.
 
+use crate::TeamError;
 use core_affinity::CoreId;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -203,26 +204,11 @@ impl Member<'_> {
     }
 }
 
-/// The system gave fewer threads than a team asked for; those that it gave have ended.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "the system refused thread {rank} of {threads}: {cause}; ask for fewer, or raise the limit of processes (ulimit -u)"
-)]
-pub struct TeamError {
-    /// Threads asked for.
-    pub threads: usize,
-    /// The first that was refused, from 0.
-    pub rank: usize,
-    /// What the system said.
-    #[source]
-    pub cause: std::io::Error,
-}
-
 impl Team {
     /// A team of `threads` (at least one).
     ///
     /// # Panics
-    /// When the system refuses a thread; [`Team::try_new`] returns that.
+    /// When there are too many or the system refuses one; [`Team::try_new`] returns that.
     #[must_use]
     pub fn new(threads: usize) -> Self {
         Self::try_new(threads).unwrap_or_else(|refused| panic!("{refused}"))
@@ -231,7 +217,7 @@ impl Team {
     /// A team of `threads` (at least one).
     ///
     /// # Errors
-    /// [`TeamError`] when the system refuses a thread.
+    /// [`TeamError`] for more than [`Team::most`], before any starts, and when the system refuses one.
     pub fn try_new(threads: usize) -> Result<Self, TeamError> {
         Self::with_cores(threads, &[])
     }
@@ -250,7 +236,7 @@ impl Team {
     /// As [`Team::pinned`].
     ///
     /// # Errors
-    /// [`TeamError`] when the system refuses a thread.
+    /// [`TeamError`] for more than [`Team::most`], before any starts, and when the system refuses one.
     pub fn try_pinned(threads: usize) -> Result<Self, TeamError> {
         let cores = core_affinity::get_core_ids().unwrap_or_default();
         Self::with_cores(threads, if cores.len() >= threads { &cores } else { &[] })
@@ -258,6 +244,7 @@ impl Team {
 
     fn with_cores(threads: usize, cores: &[CoreId]) -> Result<Self, TeamError> {
         let size = threads.max(1);
+        Self::check(size)?;
         let shared = Arc::new(Shared {
             size,
             job: Mutex::new(JobSlot { job: None, stop: false }),
@@ -278,7 +265,7 @@ impl Team {
                 }
                 work(&shared, rank);
             });
-            team.workers.push(worker.map_err(|cause| TeamError { threads: size, rank, cause })?);
+            team.workers.push(worker.map_err(|cause| TeamError::Refused { threads: size, rank, cause })?);
         }
         Ok(team)
     }

@@ -39,6 +39,7 @@ static void contexts(void) {
   chromaflow_context *c = NULL;
   EXPECT(BAD_ARGUMENT, "did you mean `threads`?", chromaflow_context_create("thraeds=2", NULL, &c));
   EXPECT(BAD_ARGUMENT, "expected a whole number from 1", chromaflow_context_create("threads=0", NULL, &c));
+  EXPECT(BAD_ARGUMENT, "100000000 threads are too many", chromaflow_context_create("threads=100000000", NULL, &c));
   EXPECT(BAD_ARGUMENT, "expected key=value", chromaflow_context_create("threads", NULL, &c));
   EXPECT(BAD_ARGUMENT, "stream without a device", chromaflow_context_create(NULL, &c, &c));
   EXPECT(BAD_ARGUMENT, "context is NULL", chromaflow_context_create(NULL, NULL, NULL));

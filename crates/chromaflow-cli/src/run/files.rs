@@ -282,7 +282,7 @@ impl Files {
                 (FieldFormat::Vtkhdf, _) => write_hdf(&path("vtkhdf"), mesh, fields)?,
                 (FieldFormat::Solb, _) => {
                     mesh::write(&path("meshb"), mesh)?;
-                    mesh::write_solb(&path("solb"), fields)?;
+                    mesh::write_solb(&path("solb"), mesh, fields)?;
                     written.extend([path("meshb"), path("mapbc")]);
                 }
                 (FieldFormat::Cgns, Some((grid, fields))) => cgns::write_grid(&path("cgns"), grid, fields)?,

@@ -6,7 +6,7 @@ use super::profiles::WallUnits;
 use crate::context::Context;
 use crate::error::CliResult;
 use chromaflow::BlockCsr;
-use chromaflow_flow::config::{Boundary, Hybrid, Time, TurbulenceConfig};
+use chromaflow_flow::config::{Boundary, Equations, Hybrid, Time, TurbulenceConfig};
 use chromaflow_flow::grid::Grid;
 use chromaflow_flow::march::{FlowError, Host, March, Place};
 use chromaflow_flow::mesh::Mesh;
@@ -40,6 +40,18 @@ pub fn steady_eddies(turbulence: Option<&TurbulenceConfig>, time: &Time) -> Opti
     })
 }
 
+/// Says of walls without slip that they have slip where nothing is viscous.
+pub fn slipping(boundaries: &BTreeMap<String, Boundary>, equations: Equations) -> Option<String> {
+    let walls = boundaries.iter().filter(|(_, boundary)| boundary.is_no_slip());
+    let names: Vec<String> = walls.map(|(name, _)| format!("`{name}`")).collect();
+    (equations == Equations::Euler && !names.is_empty()).then(|| {
+        format!(
+            "{}: the flow is inviscid (flow.equations = \"euler\"), in which a wall without slip is one with slip",
+            names.join(", ")
+        )
+    })
+}
+
 /// What kinds of case do differently: the solver, where its values are, what there is to say of it.
 pub trait Flow {
     /// What the solver marches.
@@ -50,6 +62,11 @@ pub trait Flow {
 
     /// What a run of the case may not be meant to do: said before it starts.
     fn cautions(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What the program makes of the case that its text does not say: said before it starts.
+    fn notes(&self) -> Vec<String> {
         Vec::new()
     }
 

@@ -81,6 +81,9 @@ impl Run<'_> {
             for caution in flow.cautions() {
                 eprintln!("warning: {caution}");
             }
+            for note in flow.notes() {
+                eprintln!("note: {note}");
+            }
             if let Err(why) = profiler() {
                 eprintln!("warning: {why}; no profiler sees this run");
             }

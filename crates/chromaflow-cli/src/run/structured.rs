@@ -1,7 +1,7 @@
 //! Compressible flow on structured grids.
 
 use super::advice::{Trouble, on_points};
-use super::flow::{Flow, choking, steady_eddies};
+use super::flow::{Flow, choking, slipping, steady_eddies};
 use super::history::Equations;
 use super::march::{Finished, Run};
 use super::over_ranks::{self, Division};
@@ -166,6 +166,10 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         let config = &self.config;
         let choking = choking(&config.boundaries, config.freestream.mach);
         choking.into_iter().chain(steady_eddies(config.turbulence.as_ref(), &config.time)).collect()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        slipping(&self.config.boundaries, self.config.equations).into_iter().collect()
     }
 
     fn check(&self, ctx: &Context) -> CliResult<()> {

@@ -2,6 +2,7 @@
 
 mod fluent;
 mod gmf;
+mod gmf_text;
 mod gmf_write;
 mod gmsh;
 mod gmsh_write;
@@ -39,6 +40,8 @@ pub enum Format {
     UgridBinary(Layout),
     /// GMF, binary (`.meshb`).
     Gmf,
+    /// GMF, text (`.mesh`).
+    GmfText,
     /// CGNS (`.cgns`), HDF5 or ADF.
     Cgns,
     /// OpenFOAM (the folder `polyMesh`, or that of a case).
@@ -63,6 +66,7 @@ impl fmt::Display for Format {
             Self::Ugrid => "UGRID",
             Self::UgridBinary(_) => "UGRID binary",
             Self::Gmf => "GMF binary",
+            Self::GmfText => "GMF",
             Self::Cgns => "CGNS",
             Self::OpenFoam => "OpenFOAM",
             Self::Fluent => "Fluent",
@@ -89,6 +93,7 @@ impl Format {
         match last {
             "su2" => Ok(Self::Su2),
             "meshb" => Ok(Self::Gmf),
+            "mesh" => Ok(Self::GmfText),
             "cgns" => Ok(Self::Cgns),
             "vtu" | "pvtu" => Ok(Self::Vtu),
             "cas" => Ok(Self::Fluent),
@@ -98,8 +103,8 @@ impl Format {
                 MeshError::unsupported(
                     path,
                     "this name tells no mesh format that is known: .su2, .ugrid, .b8.ugrid, \
-                     .lb8.ugrid (and .r8, .lr8, .b4, .lb4), .msh (Gmsh, Fluent), .cas, .meshb, .cgns, .vtu, .pvtu, PLOT3D's .p3d, .xyz, .x, .grd and endings in fmt, unf and \
-                     3dbin, each also with .gz, .xz or .zst after it, or the folder of an OpenFOAM case; .unv, .med, .bdf, .mesh, \
+                     .lb8.ugrid (and .r8, .lr8, .b4, .lb4), .msh (Gmsh, Fluent), .cas, .meshb, .mesh, .cgns, .vtu, .pvtu, PLOT3D's .p3d, .xyz, .x, .grd and endings in fmt, unf and \
+                     3dbin, each also with .gz, .xz or .zst after it, or the folder of an OpenFOAM case; .unv, .med, .bdf, \
                      .vtk and .key become one by `gmsh FILE -save -format msh41 -o NEW.msh`",
                 )
             }),
@@ -147,6 +152,7 @@ pub fn load(path: &Path, options: &ReadOptions) -> Result<Loaded, MeshError> {
         Format::Ugrid => ugrid::read_text(path, options)?,
         Format::UgridBinary(layout) => ugrid::read_binary(path, layout, options)?,
         Format::Gmf => gmf::read(path, options)?,
+        Format::GmfText => gmf_text::read(path, options)?,
         Format::OpenFoam => openfoam::read(path)?,
         Format::Cgns => crate::cgns::read(path)?,
         Format::Fluent => fluent::read(path)?,

@@ -102,6 +102,25 @@ impl Scan {
         Ok(())
     }
 
+    /// The next word of a text that begins with a letter, numbers and comments behind `#` passed over; `None` at the end of the file.
+    pub(super) fn keyword(&mut self) -> Result<Option<Vec<u8>>, MeshError> {
+        loop {
+            while self.peek()?.is_some_and(|b| b.is_ascii_whitespace()) {
+                self.step();
+            }
+            match self.peek()? {
+                None => return Ok(None),
+                Some(b'#') => drop(self.rest_of_line()?),
+                Some(first) => {
+                    self.fill_word("a keyword")?;
+                    if first.is_ascii_alphabetic() {
+                        return Ok(Some(std::mem::take(&mut self.word)));
+                    }
+                }
+            }
+        }
+    }
+
     fn bytes<const N: usize>(&mut self, what: &str) -> Result<[u8; N], MeshError> {
         let mut b = [0; N];
         for slot in &mut b {

@@ -213,6 +213,7 @@ pub(super) fn records(path: &Path, layout: Layout) -> Result<Records, MeshError>
         real,
         nodes: table(coordinates, 3 * real, counts.nodes)?,
         faces: [table(faces, 3 * width, triangles)?, table(faces, 4 * width, quads)?],
+        edges: None,
         patches: Some([table(patches, width, triangles)?, table(patches, width, quads)?]),
         elements: [
             table(elements, 4 * width, tets)?,
@@ -238,7 +239,7 @@ pub(super) fn read_binary(path: &Path, layout: Layout, options: &ReadOptions) ->
     let (width, real, big) = (usize::from(layout.int), usize::from(layout.real), layout.big);
     let (mut all, mut list) = (Collector::new(true), [0; 8]);
     bytes.records(nodes as u64, 3 * real, SECTIONS[0], |place, record| {
-        all.node(point(record, real, big), place);
+        all.node(point(record, real, 3, big), place);
         Ok(())
     })?;
     for (n, corners) in [(triangles, 3), (quads, 4)] {
@@ -271,7 +272,7 @@ fn read_at_once(file: &Records, options: &ReadOptions) -> Result<(Raw, Vec<Numbe
     raw.places.nodes = file.nodes.places();
     let mesh = &mut raw.mesh;
     mesh.nodes = filled(threads, &file.nodes, file, |record, x| {
-        *x = point(record, file.real, file.big);
+        *x = point(record, file.real, 3, file.big);
         Ok(())
     })?;
     let nodes = |record: &[u8], into: &mut [u32]| nodes_of(record, file.width, file.big, into);

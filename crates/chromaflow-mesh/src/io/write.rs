@@ -9,7 +9,7 @@ use std::path::Path;
 /// Writes a mesh in the format that the name tells; a UGRID or GMF file gets its `.mapbc` beside it; `.vtkhdf` is for
 /// looking at.
 ///
-/// A mesh made from a two-dimensional one is written as two-dimensional to SU2, CGNS and VTK files and as one layer to others.
+/// A mesh made from a two-dimensional one is written as two-dimensional to SU2, Gmsh, GMF, CGNS and VTK files and as one layer to others.
 ///
 /// # Errors
 /// When the name tells no format that is written, or the file cannot be written; nothing is left behind then.
@@ -28,6 +28,12 @@ pub fn write_as(path: &Path, mesh: &Mesh, format: Format) -> Result<(), MeshErro
     match format {
         Format::Cgns => return crate::cgns::write(path, mesh, &[]),
         Format::Vtu => return Ok(crate::vtk::write_mesh(path, mesh, crate::vtk::VtuOptions::default())?),
+        Format::GmfText => {
+            return Err(MeshError::unsupported(
+                path,
+                "GMF's text is read only; write .meshb, its binary form",
+            ));
+        }
         Format::OpenFoam | Format::Fluent => {
             let what =
                 "OpenFOAM's and Fluent's meshes are read only; write .cgns, .su2, .msh, .meshb or .lb8.ugrid";
@@ -42,7 +48,9 @@ pub fn write_as(path: &Path, mesh: &Mesh, format: Format) -> Result<(), MeshErro
         Format::UgridBinary(layout) => ugrid_binary(&mut out, mesh, layout),
         Format::Gmsh { legacy, binary } => gmsh_write::write(&mut out, mesh, legacy, binary),
         Format::Gmf => gmf_write::write(&mut out, mesh),
-        Format::Su2 | Format::Cgns | Format::Vtu | Format::OpenFoam | Format::Fluent => su2(&mut out, mesh),
+        Format::Su2 | Format::Cgns | Format::Vtu | Format::OpenFoam | Format::Fluent | Format::GmfText => {
+            su2(&mut out, mesh)
+        }
     }
     .map_err(fail)?;
     out.commit()?;
@@ -52,15 +60,20 @@ pub fn write_as(path: &Path, mesh: &Mesh, format: Format) -> Result<(), MeshErro
         let stem = name.split('.').next().unwrap_or_default();
         let path = path.with_file_name(format!("{stem}.mapbc"));
         let mut out = AtomicFile::create(&path)?;
-        mapbc(&mut out, mesh).map_err(|e| MeshError::from(FileError::new("cannot write", &path, e)))?;
+        let planes = format != Format::Gmf;
+        mapbc(&mut out, mesh, planes)
+            .map_err(|e| MeshError::from(FileError::new("cannot write", &path, e)))?;
         out.commit()?;
     }
     Ok(())
 }
 
-fn mapbc(out: &mut impl Write, mesh: &Mesh) -> io::Result<()> {
-    writeln!(out, "{}", mesh.markers.len())?;
-    for (i, m) in mesh.markers.iter().enumerate() {
+/// A table of the markers, with the two planes of a planar mesh or without.
+fn mapbc(out: &mut impl Write, mesh: &Mesh, planes: bool) -> io::Result<()> {
+    let markers: Vec<&Marker> =
+        mesh.markers.iter().filter(|m| planes || mesh.planar.is_none() || !m.is_plane()).collect();
+    writeln!(out, "{}", markers.len())?;
+    for (i, m) in markers.into_iter().enumerate() {
         let name: String =
             m.name.chars().map(|c| if c.is_whitespace() || c == ',' { '_' } else { c }).collect();
         writeln!(out, "{} {} {name}", i + 1, m.code.unwrap_or(0))?;

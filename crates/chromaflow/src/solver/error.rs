@@ -81,6 +81,23 @@ pub enum SolverError {
         /// What it is.
         value: f64,
     },
+    /// A matrix whose entries are all too small for the policy's precision.
+    #[error(
+        "block row {row}, block column {col}: entry ({r}, {c}) of the block, from 0, is {value:e}, and no entry of the matrix reaches 1.2e-38, from \
+         which on f32 has all its digits, in which policies ds and dsh keep blocks: take policy d, or scale the equations"
+    )]
+    BelowSingle {
+        /// Block row of the first entry that is not zero.
+        row: usize,
+        /// Block column.
+        col: usize,
+        /// Row inside the block, from 0.
+        r: usize,
+        /// Column inside the block, from 0.
+        c: usize,
+        /// What it is.
+        value: f64,
+    },
     /// Diagonal blocks without inverse.
     #[error(
         "{count} diagonal blocks have no inverse, the first in row {row}: every unknown needs its own equation (a time term makes it so), or the rows must be reordered"
@@ -162,10 +179,15 @@ pub enum SolverError {
     NoValues,
 }
 
+/// The least magnitude that has all digits of f32.
+pub(super) const LEAST_SINGLE: f64 = f32::MIN_POSITIVE as f64;
+
 impl SolverError {
-    /// Of an entry (r, c) of the block at (row, col) that is NaN, infinite, or too large.
+    /// Of an entry (r, c) of the block at (row, col) that is NaN, infinite, too large or, as all others, too small.
     pub(super) fn of_entry([row, col]: [usize; 2], [r, c]: [usize; 2], value: f64) -> Self {
-        if value.is_finite() {
+        if value.abs() < LEAST_SINGLE {
+            Self::BelowSingle { row, col, r, c, value }
+        } else if value.is_finite() {
             Self::BeyondSingle { row, col, r, c, value }
         } else {
             Self::NotFinite { row, col, r, c, value }
@@ -181,6 +203,7 @@ impl SolverError {
             | Self::Overflow { .. } => ErrorKind::Pattern,
             Self::NotFinite { .. }
             | Self::BeyondSingle { .. }
+            | Self::BelowSingle { .. }
             | Self::NotFiniteVector { .. }
             | Self::NotFiniteRow { .. }
             | Self::Elsewhere { .. } => ErrorKind::NotFinite,
@@ -210,9 +233,9 @@ impl SolverError {
             | Self::Shape(ShapeError::MissingDiagonal { row })
             | Self::NotFiniteRow { row, .. }
             | Self::SingularDiagonal { row, .. } => (*row as u64, None),
-            Self::NotFinite { row, col, .. } | Self::BeyondSingle { row, col, .. } => {
-                (*row as u64, Some(*col as u64))
-            }
+            Self::NotFinite { row, col, .. }
+            | Self::BeyondSingle { row, col, .. }
+            | Self::BelowSingle { row, col, .. } => (*row as u64, Some(*col as u64)),
             Self::Global(GlobalError::OnRank { row, col, .. }) => ((*row)?, *col),
             _ => return None,
         })

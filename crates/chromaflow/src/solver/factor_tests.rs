@@ -143,3 +143,39 @@ fn entries_beyond_f32_are_named() {
         }
     }
 }
+
+/// A matrix all of whose entries are below f32 is named by its first; zeros alone are no such matrix.
+#[test]
+fn matrices_below_f32_are_named() {
+    let (row_ptr, col_idx, values) = sample(30, 2);
+    let tiny: Vec<f64> = values.iter().map(|v| v * 1e-200).collect();
+    for preconditioner in PreconditionerKind::ALL {
+        for (policy, threads) in [(Policy::D, 1), (Policy::Ds, 1), (Policy::Ds, 2), (Policy::Dsh, 2)] {
+            let options =
+                SolverOptions { preconditioner: *preconditioner, policy, ..SolverOptions::default() };
+            let Ok(mut solver) = LinearSolver::symbolic_from_arrays(
+                Arc::new(Team::new(threads)),
+                IndexBase::One,
+                &row_ptr,
+                &col_idx,
+                2,
+                options,
+            ) else {
+                continue;
+            };
+            let found = solver.numeric(&tiny, BlockLayout::ColumnMajor);
+            if policy == Policy::D || *preconditioner == PreconditionerKind::None {
+                assert!(found.is_ok(), "{preconditioner} {policy}: {found:?}");
+                continue;
+            }
+            let error = found.unwrap_err();
+            let place = (1, Some(col_idx[0] as u64));
+            assert!(matches!(error, SolverError::BelowSingle { .. }), "{preconditioner} {policy}: {error}");
+            assert_eq!((error.kind(), error.place()), (ErrorKind::NotFinite, Some(place)));
+            assert!(solver.numeric(&values, BlockLayout::ColumnMajor).is_ok(), "{preconditioner} {policy}");
+            let zeros = vec![0.0; values.len()];
+            let error = solver.numeric(&zeros, BlockLayout::ColumnMajor).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Singular, "{preconditioner} {policy}: {error}");
+        }
+    }
+}

@@ -5,7 +5,7 @@ use super::arrays::{BlockLayout, Given, GivenBlocks, Index, IndexBase, Value};
 use crate::sparse::{PatternError, ShapeError, check_square};
 use crate::{BlockPattern, Permutation};
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A pattern with ascending columns, and where each of its blocks stands in the caller's arrays.
 pub(super) struct Rows {
@@ -263,6 +263,12 @@ pub(super) struct Intake<'a, V> {
     largest: f64,
     /// The first of the caller's blocks that has such an entry, or one beyond it.
     bad: AtomicUsize,
+    /// The magnitude that some entry must have, if there are any but zeros.
+    least: f64,
+    /// Whether one has it.
+    held: AtomicBool,
+    /// The first of the caller's blocks, as long as none has it, that has a smaller one.
+    small: AtomicUsize,
 }
 
 impl<'a, V: Value> Intake<'a, V> {
@@ -272,15 +278,34 @@ impl<'a, V: Value> Intake<'a, V> {
         nb: usize,
         given: Given<'a, V>,
         blocks: BlockLayout,
-        largest: f64,
+        [least, largest]: [f64; 2],
     ) -> Self {
-        let bad = AtomicUsize::new(usize::MAX);
-        Self { layout, inside, given: given.split(nb * nb), blocks, nb, largest, bad }
+        let [bad, small] = [usize::MAX; 2].map(AtomicUsize::new);
+        let held = AtomicBool::new(least == 0.0);
+        Self { layout, inside, given: given.split(nb * nb), blocks, nb, largest, bad, least, held, small }
     }
 
-    /// The first of the caller's blocks with an entry that is no number, of the rows that were asked for.
+    /// The first of the caller's blocks with an entry that is no number or too large, of the rows that were asked for; else, where all are too
+    /// small, the first that has one but zeros.
     pub(super) fn bad(self) -> Option<usize> {
-        Some(self.bad.into_inner()).filter(|&k| k != usize::MAX)
+        let small = if self.held.into_inner() { usize::MAX } else { self.small.into_inner() };
+        [self.bad.into_inner(), small].into_iter().find(|&k| k != usize::MAX)
+    }
+
+    /// Whether entries of a row are large enough, as long as those of no other were.
+    #[cold]
+    fn seek(&self, row: usize, diag: &[f64], off: &[f64]) {
+        if diag.iter().chain(off).any(|v| v.abs() >= self.least) {
+            self.held.store(true, Ordering::Relaxed);
+            return;
+        }
+        let sources = self.layout.off_of(self.inside, row);
+        let beside = off.chunks_exact(self.block_len()).zip(sources);
+        let blocks = beside.chain([(diag, self.layout.diagonal[row])]);
+        let some = blocks.filter(|(block, _)| block.iter().any(|v| *v != 0.0));
+        if let Some(first) = some.map(|(_, k)| k as usize).min() {
+            self.small.fetch_min(first, Ordering::Relaxed);
+        }
     }
 
     /// Values of a block.
@@ -352,9 +377,12 @@ impl<'a, V: Value> Intake<'a, V> {
             diag.fill(0.0);
             return diag.iter_mut().step_by(self.nb + 1).for_each(|one| *one = 1.0);
         }
-        if let [diag] = diag {
-            if !self.row_of_scalars(row, diag, off) {
-                self.note(row, std::slice::from_ref(diag), off);
+        if let [own] = diag {
+            if !self.row_of_scalars(row, own, off) {
+                self.note(row, diag, off);
+            }
+            if !self.held.load(Ordering::Relaxed) {
+                self.seek(row, diag, off);
             }
             return;
         }
@@ -374,6 +402,9 @@ impl<'a, V: Value> Intake<'a, V> {
         let within = |values: &[f64], largest| values.iter().fold(true, |all, v| all & (v.abs() <= largest));
         if !(within(diag, f64::MAX) & within(off, self.largest)) {
             self.note(row, diag, off);
+        }
+        if !self.held.load(Ordering::Relaxed) {
+            self.seek(row, diag, off);
         }
     }
 

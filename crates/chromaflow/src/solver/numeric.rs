@@ -2,6 +2,7 @@
 //! New values of the matrix.
 
 use super::arrays::{BlockLayout, Given, Value, Values};
+use super::error::LEAST_SINGLE;
 use super::global::agree;
 use super::layout::Intake;
 use super::{LinearSolver, PreconditionerKind, SolverError};
@@ -29,7 +30,7 @@ impl LinearSolver {
     ///
     /// # Errors
     /// [`SolverError::NotFinite`] names the first entry that is NaN or infinite, [`SolverError::BeyondSingle`] one beside the diagonal that the
-    /// policy's precision does not hold, [`SolverError::SingularDiagonal`] the first diagonal block without inverse. The values before are gone then.
+    /// policy's precision does not hold, [`SolverError::BelowSingle`] that it holds no entry, [`SolverError::SingularDiagonal`] the first diagonal block without inverse. The values before are gone then.
     pub fn numeric<V: Value>(
         &mut self,
         values: &[V],
@@ -118,7 +119,14 @@ impl LinearSolver {
         given: Given<'_, V>,
         layout: BlockLayout,
     ) -> Result<(FactorReport, usize), SolverError> {
-        let intake = Intake::new(&self.layout, &self.pattern, self.nb, given, layout, self.largest_beside());
+        let intake = Intake::new(
+            &self.layout,
+            &self.pattern,
+            self.nb,
+            given,
+            layout,
+            [self.least(), self.largest_beside()],
+        );
         // One thread factors a row while its caches have it. Several first write the rows that they multiply with later.
         let factored = match &mut self.exact {
             None => self.solver.factor_brought(&Passing(&intake)),
@@ -166,9 +174,9 @@ impl LinearSolver {
         let (nb, permutation) = (self.nb, &self.order.permutation);
         let block = given.split(nb * nb).block(k);
         let largest = self.largest_beside();
-        let beyond = |v: &V| v.double().abs() > largest;
-        let entry =
-            block.iter().position(|v| !v.double().is_finite()).or_else(|| block.iter().position(beyond));
+        let first = |of: fn(f64, f64) -> bool| block.iter().position(|v| of(v.double(), largest));
+        let entry = first(|v, _| !v.is_finite()).or_else(|| first(|v, largest| v.abs() > largest));
+        let entry = entry.or_else(|| first(|v, _| v != 0.0));
         let entry = entry.expect("the block was found to have one");
         let (row, col) = match self.ghosts.place(k) {
             Some((row, ghost)) => (permutation.old_of_new()[row] as usize, self.pattern.rows() + ghost),
@@ -181,11 +189,21 @@ impl LinearSolver {
         SolverError::of_entry([row, col], [r, c], block[entry].double())
     }
 
+    /// Whether sweeps or factors are made of blocks in f32.
+    fn is_single(&self) -> bool {
+        self.options.policy != Policy::D && self.options.preconditioner != PreconditionerKind::None
+    }
+
     /// The largest magnitude beside the diagonal that sweeps and factors can be made of.
     fn largest_beside(&self) -> f64 {
-        let single =
-            self.options.policy != Policy::D && self.options.preconditioner != PreconditionerKind::None;
-        if single { f32::MAX.into() } else { f64::MAX }
+        if self.is_single() { f32::MAX.into() } else { f64::MAX }
+    }
+
+    /// The magnitude that some entry must have, if there are any but zeros: solutions of smaller ones are beyond f32, too. Where other ranks have
+    /// rows, theirs may be larger.
+    fn least(&self) -> f64 {
+        let others = self.link.is_some() || self.whole.is_some();
+        if self.is_single() && !others { LEAST_SINGLE } else { 0.0 }
     }
 }
 

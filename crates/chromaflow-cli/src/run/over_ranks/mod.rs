@@ -16,6 +16,7 @@ use crate::context::{Backend, Context, ForRanks};
 use crate::error::{CliError, CliResult, Done};
 use chromaflow_comm::mpi::{Launch, Mpi, launch};
 use chromaflow_comm::{CommError, Communicator, RunError, Solo, run};
+use chromaflow_device::Team;
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::march::{FlowError, Host, March};
 use chromaflow_flow::ranks::FilesError;
@@ -46,6 +47,10 @@ pub fn start(args: &Args, ctx: &Context) -> CliResult {
     }
     let told = ForRanks { wish: args.halo.wish(), unbound: args.bind == BindWord::None };
     let ctx = &ctx.telling(told);
+    if let (None, Some(ranks)) = (&launched, args.ranks) {
+        let all = ranks.get().saturating_mul(ctx.threads_of(ranks.get()));
+        Team::check(all).map_err(|e| CliError::input(format!("--ranks {ranks}: {e}")))?;
+    }
     match (launched, args.ranks.or(args.gpus)) {
         (Some(launch), Some(asked)) if asked.get() != launch.size || args.gpus.is_some() => {
             let option = if args.gpus.is_some() { "--gpus" } else { "--ranks" };

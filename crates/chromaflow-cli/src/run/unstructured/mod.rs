@@ -7,7 +7,7 @@ pub use plan::WallCells;
 pub use slices::Way;
 
 use super::advice::{Around, Trouble};
-use super::flow::{Flow, choking, in_one_piece, steady_eddies};
+use super::flow::{Flow, choking, in_one_piece, slipping, steady_eddies};
 use super::history::Equations;
 use super::march::{Finished, Run};
 use super::over_ranks::{self, Division};
@@ -252,6 +252,10 @@ impl Flow for OnMesh<'_> {
         let config = &self.prepared.config;
         let choking = choking(&config.boundaries, config.freestream.mach);
         choking.into_iter().chain(steady_eddies(config.turbulence.as_ref(), &config.time)).collect()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        slipping(&self.prepared.config.boundaries, self.prepared.config.equations).into_iter().collect()
     }
 
     fn check(&self, ctx: &Context) -> CliResult<()> {

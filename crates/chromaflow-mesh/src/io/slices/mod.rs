@@ -121,7 +121,7 @@ pub(super) trait Source: fmt::Debug + Send + Sync {
 }
 
 /// The error of a file that cannot be read by slices, and why.
-fn whole(path: &Path, what: &str) -> MeshError {
+pub(super) fn whole(path: &Path, what: &str) -> MeshError {
     MeshError::unsupported(path, format!("{what} be read by slices: read it whole"))
 }
 

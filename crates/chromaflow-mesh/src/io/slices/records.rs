@@ -72,9 +72,10 @@ impl Table {
     }
 }
 
-/// A point of a record.
-pub(crate) fn point(record: &[u8], real_bytes: usize, big: bool) -> [f64; 3] {
-    std::array::from_fn(|i| real(&record[i * real_bytes..(i + 1) * real_bytes], big))
+/// A point of a record of two or three coordinates.
+pub(crate) fn point(record: &[u8], real_bytes: usize, dimension: usize, big: bool) -> [f64; 3] {
+    let at = |i: usize| real(&record[i * real_bytes..(i + 1) * real_bytes], big);
+    std::array::from_fn(|i| if i < dimension { at(i) } else { 0.0 })
 }
 
 /// Nodes of a record, into `list`.
@@ -94,8 +95,10 @@ pub(crate) struct Records {
     pub(crate) width: usize,
     pub(crate) real: usize,
     pub(crate) nodes: Table,
-    /// Triangles and quadrilaterals of the boundary.
+    /// Triangles and quadrilaterals of the boundary, or the elements of a planar mesh.
     pub(crate) faces: [Table; 2],
+    /// Boundary edges, of a planar mesh.
+    pub(crate) edges: Option<Table>,
     /// Their patches, where these do not follow the nodes of each.
     pub(crate) patches: Option<[Table; 2]>,
     /// Of each type.
@@ -104,8 +107,70 @@ pub(crate) struct Records {
     pub(crate) pyramid: [usize; 5],
 }
 
+impl Records {
+    /// The elements of a planar mesh and their number of corners, by type.
+    fn flat(&self, kind: Kind) -> Option<(&Table, usize)> {
+        match kind {
+            Kind::Prism => Some((&self.faces[0], 3)),
+            Kind::Hexahedron => Some((&self.faces[1], 4)),
+            _ => None,
+        }
+    }
+
+    /// Reads the ranges of a planar mesh into a slice that has its nodes.
+    fn read_planar(
+        &self,
+        edges: &Table,
+        (part, parts): (usize, usize),
+        slice: &mut Slice,
+    ) -> Vec<Result<(), MeshError>> {
+        let own = |table: &Table| range_of(table.count, parts, part);
+        let above = |node: u32| node.saturating_add(self.nodes.count as u32);
+        let mut list = [u32::MAX; 4];
+        let mut found = Vec::new();
+        for kind in Kind::ALL {
+            let Some((table, corners)) = self.flat(kind) else { continue };
+            slice.first[kind as usize] = own(table).start;
+            found.push(table.each(self, own(table), |record| {
+                nodes_of(record, self.width, self.big, &mut list[..corners])?;
+                let front = &list[..corners];
+                slice.elements[kind as usize]
+                    .extend(front.iter().copied().chain(front.iter().map(|&n| above(n))));
+                Ok(())
+            }));
+        }
+        let mut number = own(edges).start as u32;
+        found.push(edges.each(self, own(edges), |record| {
+            nodes_of(record, self.width, self.big, &mut list[..2])?;
+            let nodes = [list[0], list[1], above(list[1]), above(list[0])];
+            slice.faces.push(SliceFace { nodes, patch: int(&record[2 * self.width..], self.big), number });
+            number += 1;
+            Ok(())
+        }));
+        found
+    }
+}
+
+/// Of several errors the one that stands first in the file.
+fn first_of(found: Vec<Result<(), MeshError>>) -> Result<(), MeshError> {
+    let place = |error: &MeshError| match error {
+        MeshError::Syntax { place: Place::Byte(place), .. } => *place,
+        _ => 0,
+    };
+    found.into_iter().filter_map(Result::err).min_by_key(place).map_or(Ok(()), Err)
+}
+
 impl Source for Records {
     fn counts(&self) -> Counts {
+        if let Some(edges) = &self.edges {
+            let elements = Kind::ALL.map(|kind| self.flat(kind).map_or(0, |(table, _)| table.count));
+            let [triangles, quads] = [&self.faces[0], &self.faces[1]].map(|table| table.count);
+            return Counts {
+                nodes: 2 * self.nodes.count,
+                faces: [2 * triangles, edges.count + 2 * quads],
+                elements,
+            };
+        }
         Counts {
             nodes: self.nodes.count,
             faces: [self.faces[0].count, self.faces[1].count],
@@ -118,9 +183,13 @@ impl Source for Records {
         let mut slice = Slice { first_node: own(&self.nodes).start, ..Slice::default() };
         let mut list = [u32::MAX; 8];
         let mut found = vec![self.nodes.each(self, own(&self.nodes), |record| {
-            slice.nodes.push(point(record, self.real, self.big));
+            slice.nodes.push(point(record, self.real, if self.edges.is_some() { 2 } else { 3 }, self.big));
             Ok(())
         })];
+        if let Some(edges) = &self.edges {
+            found.extend(self.read_planar(edges, (part, parts), &mut slice));
+            return first_of(found).map(|()| slice);
+        }
         for (shape, table) in self.faces.iter().enumerate() {
             let (corners, from) = (3 + shape, slice.faces.len());
             let mut number = (own(table).start + shape * self.faces[0].count) as u32;
@@ -152,24 +221,29 @@ impl Source for Records {
                 Ok(())
             }));
         }
-        // Of several errors the one that stands first in the file.
-        let place = |error: &MeshError| match error {
-            MeshError::Syntax { place: Place::Byte(place), .. } => *place,
-            _ => 0,
-        };
-        found.into_iter().filter_map(Result::err).min_by_key(place).map_or(Ok(slice), Err)
+        first_of(found).map(|()| slice)
     }
 
     fn node(&self, number: usize) -> Option<Place> {
         Some(Place::Byte(self.nodes.place(number)))
     }
 
+    fn is_planar(&self) -> bool {
+        self.edges.is_some()
+    }
+
     fn face(&self, number: usize) -> Option<Place> {
+        if let Some(edges) = &self.edges {
+            return Some(Place::Byte(edges.place(number)));
+        }
         let quad = number.checked_sub(self.faces[0].count);
         Some(Place::Byte(quad.map_or_else(|| self.faces[0].place(number), |quad| self.faces[1].place(quad))))
     }
 
     fn element(&self, kind: Kind, number: usize) -> Option<Place> {
+        if self.edges.is_some() {
+            return self.flat(kind).map(|(table, _)| Place::Byte(table.place(number)));
+        }
         Some(Place::Byte(self.elements[kind as usize].place(number)))
     }
 }

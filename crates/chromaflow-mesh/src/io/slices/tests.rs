@@ -336,6 +336,26 @@ fn slices_of_binary_files_are_the_mesh() {
     }
 }
 
+#[test]
+fn slices_of_planar_binary_files_are_the_mesh() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = dir.path().join("a.su2");
+    std::fs::write(&text, flat_text()).unwrap();
+    let path = dir.path().join("a.meshb");
+    write(&path, &crate::read(&text, &ReadOptions::default()).unwrap()).unwrap();
+    assert!(load(&path, &ReadOptions::default()).unwrap().mesh.planar.is_some());
+    for parts in [1, 2, 3, 5, 40] {
+        check(&path, parts);
+    }
+    let whole = std::fs::read(&path).unwrap();
+    for cut in (0..whole.len()).step_by(61) {
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        let expected = crate::read(&path, &ReadOptions::default()).unwrap_err().to_string();
+        let read = |slices: Slices| slices.read(0, 1).map(drop);
+        assert_eq!(opened(&path, 1).and_then(read).unwrap_err().to_string(), expected, "{cut}");
+    }
+}
+
 /// What one reader alone says of a damaged file is what the whole reader says.
 #[test]
 fn damaged_files_are_the_errors_of_the_whole_reader() {

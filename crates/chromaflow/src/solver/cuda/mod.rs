@@ -269,8 +269,9 @@ impl LinearSolverCuda {
     /// Takes the blocks.
     fn bring_in(&mut self, values: ArrayIn<'_>, blocks: BlockLayout) -> Result<(), SolverError> {
         let nb = self.whole.nb();
-        let bad = self.transfer.take_blocks(values, blocks, &self.whole, self.reduced.as_mut())?;
-        let Some(at) = bad else { return Ok(()) };
+        let [bad, small] = self.transfer.take_blocks(values, blocks, &self.whole, self.reduced.as_mut())?;
+        // Where other ranks have rows, theirs may be larger.
+        let Some(at) = bad.or(small.filter(|_| self.ranks.is_none())) else { return Ok(()) };
         let (k, entry) = (at / (nb * nb), at % (nb * nb));
         let (row, col) = self.layout.place(k, &self.plan.permutation, self.whole.pattern());
         let (slow, fast) = (entry / nb, entry % nb);

@@ -314,6 +314,10 @@ fn cuda_solver_names_misuse_as_its_twin() {
         let expected = here.numeric(&bad, layout).unwrap_err().to_string();
         assert_eq!(there.numeric(&bad, layout).unwrap_err().to_string(), expected);
     }
+    let tiny: Vec<f64> = a.values().iter().map(|v| v * 1e-200).collect();
+    let expected = here.numeric(&tiny, BlockLayout::RowMajor).unwrap_err().to_string();
+    assert!(expected.contains("no entry of the matrix reaches 1.2e-38"), "{expected}");
+    assert_eq!(there.numeric(&tiny, BlockLayout::RowMajor).unwrap_err().to_string(), expected);
     let (b, mut x) = (wave(2), vec![0.0; ROWS * 2]);
     assert!(matches!(there.solve(&b, &mut x), Err(SolverError::NoValues)));
     let mut singular = a.values().to_vec();

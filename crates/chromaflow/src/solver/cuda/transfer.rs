@@ -211,14 +211,14 @@ impl Transfer {
     }
 
     /// Takes the caller's blocks into `whole` and, off-diagonal ones in f32, into `reduced`; the position of the first number that
-    /// is none.
+    /// is none, and of the first, where f32 has no entry of them all, that is not zero.
     pub(super) fn take_blocks(
         &mut self,
         given: ArrayIn<'_>,
         layout: BlockLayout,
         whole: &DeviceJacobian,
         reduced: Option<&mut DeviceJacobian>,
-    ) -> Result<Option<usize>, GpuError> {
+    ) -> Result<[Option<usize>; 2], GpuError> {
         let from = Self::staged(&self.stream, &mut self.staged_blocks, given)?;
         self.bad.fill_bytes(0xff)?;
         let DeviceOff::F64(off) = &whole.off else { unreachable!("kept in f64") };
@@ -226,7 +226,7 @@ impl Transfer {
             blocks: self.source.len() as u64, rows: self.rows as u32, nb: self.nb as u32,
             by_rows: layout == BlockLayout::RowMajor, source: &self.source, given: Read::at(from),
             diag: &whole.diag, off, narrow: Write::at(reduced.as_ref().map_or(0, |r| r.off.ptr())),
-            bad: self.bad.part(0..1),
+            bad: self.bad.part(0..3),
         } };
         let launch = self.entries.take_blocks.launch(self.grid(given.len()), THREADS).record(&arguments);
         // SAFETY: `source` has a block of the caller for every block of the matrix, whose arrays were made for it.
@@ -234,7 +234,10 @@ impl Transfer {
         if let Some(reduced) = reduced {
             reduced.diag.copy_from(&whole.diag.slice())?;
         }
-        Ok(self.found()?[0])
+        let mut found = [0; 3];
+        self.bad.download_part_into(0..3, &mut found)?;
+        let [bad, small, held] = found.map(|at| (at != NONE).then_some(at as usize));
+        Ok([bad, small.filter(|_| held.is_none())])
     }
 
     /// In which order of work arrays of the device are taken and given.

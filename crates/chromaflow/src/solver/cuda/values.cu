@@ -6,9 +6,12 @@ __device__ __forceinline__ void look_at(double v, u64 at, u64* bad) {
 }
 // The caller's blocks, column-major or by rows: block k inside is block source[k] of the caller, the first `rows` of
 // them diagonal ones. A row of another rank, of which the caller has no block, gets the identity. `narrow`, where there
-// is such, gets the off-diagonal blocks in f32.
+// is such, gets the off-diagonal blocks in f32; then bad[2] becomes 0 where an entry has all digits of f32, else bad[1]
+// the least position of one that has not.
 extern "C" __global__ void take_blocks(TakeBlocks) {
     const u64 q = (u64)nb * nb, n = blocks * q, of_diag = (u64)rows * q;
+    bool held = false;
+    u64 small = 0xffffffffffffffffull;
     for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x) {
         const u32 e = (u32)(at % q), block = source[at / q];
         if (block == 0xffffffffu) {
@@ -18,6 +21,11 @@ extern "C" __global__ void take_blocks(TakeBlocks) {
         const u64 from = block * q + (by_rows ? e % nb * nb + e / nb : e);
         const double v = given[from];
         look_at(v, from, bad);
+        if (fabs(v) >= 1.1754943508222875e-38) {
+            held = true;
+        } else if (v != 0.0 && from < small) {
+            small = from;
+        }
         if (at < of_diag) {
             diag[at] = v;
         } else {
@@ -27,6 +35,12 @@ extern "C" __global__ void take_blocks(TakeBlocks) {
                 look_at((float)v, from, bad);
             }
         }
+    }
+    if (!narrow) return;
+    if (held) {
+        bad[2] = 0;
+    } else {
+        atomicMin(bad + 1, small);
     }
 }
 // to = the rows of a vector in the order inside: row i is row old[i] of the caller, or zero where he has it not.

@@ -182,9 +182,17 @@ fn write_whole(
     file.commit()
 }
 
+/// The byte order mark of UTF-8, which some editors put before a text.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The format that the first bytes tell; a byte order mark is passed over.
 fn sniff(input: &mut BufReader<Box<dyn Read>>) -> Result<Format, Located> {
     use std::io::BufRead;
-    let start = input.fill_buf().map_err(|e| Place::Byte(0).fault(e.into()))?;
+    let mut start = input.fill_buf().map_err(|e| Place::Byte(0).fault(e.into()))?;
+    if start.starts_with(MARK) {
+        input.consume(MARK.len());
+        start = input.fill_buf().map_err(|e| Place::Byte(0).fault(e.into()))?;
+    }
     if start.starts_with(b"%%") {
         return Ok(Format::MatrixMarket);
     }

@@ -36,6 +36,24 @@ fn symmetries_and_fields() {
 }
 
 #[test]
+fn a_byte_order_mark_is_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, format!("\u{feff}{text}")).unwrap();
+        path
+    };
+    let matrix = written("a.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 3\n2 2 4\n");
+    written("a_b.mtx", "%%MatrixMarket matrix array real general\n2 1\n5\n6\n");
+    let file = read_matrix(&matrix, Some(1)).unwrap();
+    assert_eq!((file.matrix.values(), file.rhs.as_deref()), (&[3.0, 4.0][..], Some(&[5.0, 6.0][..])));
+    for text in ["", "\u{feff}", "2 2 2\n"] {
+        let error = read_matrix(&written("b.mtx", text), None).unwrap_err().to_string();
+        assert!(error.contains(&Fault::UnknownFormat.to_string()), "{error}");
+    }
+}
+
+#[test]
 fn faults_name_place_and_remedy() {
     let head = "%%MatrixMarket matrix coordinate real general\n";
     let said = |body: &str, what: &str| {
