@@ -54,6 +54,7 @@ fn unrest(mesh: &Mesh, flux: FluxScheme) -> f64 {
         team: &team,
         dual: &dual,
         boundaries: &boundaries,
+        fixed: &[],
         space: &space,
         // As in the slowest flows, which round the most.
         layers: LayerFix::NONE,
