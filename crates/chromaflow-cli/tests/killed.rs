@@ -54,7 +54,7 @@ fn signal(pid: u32, name: &str) {
 
 /// The end of a process, which must come in time, and what it said; it is killed where it does not.
 #[track_caller]
-fn ended(mut child: Child, within: Duration) -> (ExitStatus, String) {
+fn ended(mut child: Child, within: Duration, what: &str) -> (ExitStatus, String) {
     let start = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
@@ -62,7 +62,7 @@ fn ended(mut child: Child, within: Duration) -> (ExitStatus, String) {
         }
         if start.elapsed() > within {
             child.kill().unwrap();
-            panic!("still running after {within:?}");
+            panic!("{what}: still running after {within:?}");
         }
         sleep(Duration::from_millis(10));
     };
@@ -137,7 +137,7 @@ fn a_rank_that_is_killed_ends_all_and_leaves_a_whole_restart() {
         let victim = dice.below(pids.len());
         signal(pids[victim], "-9");
         let what = format!("{}, process {victim} killed after {wait} ms", mpirun.display());
-        let (status, said) = ended(child, Duration::from_secs(30));
+        let (status, said) = ended(child, Duration::from_secs(30), &what);
         assert!(!status.success(), "{what}: {said}");
         let alone = Instant::now();
         while !ranks_of(&out).is_empty() {
@@ -253,7 +253,7 @@ fn a_rank_that_is_stopped_while_it_reads_ends_the_run() {
         }
         let waited = stopped.elapsed();
         signal(reader, "-KILL");
-        let (status, said) = ended(child, Duration::from_secs(10));
+        let (status, said) = ended(child, Duration::from_secs(10), &mpirun.display().to_string());
         assert!(waited < Duration::from_secs(20), "{}: {waited:?}", mpirun.display());
         assert_eq!(status.code(), Some(3), "{}: {said}", mpirun.display());
         assert!(said.contains("rank 0 (host ") && said.contains(" did not answer for 2 s"), "{said}");
