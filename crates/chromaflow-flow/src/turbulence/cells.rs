@@ -125,10 +125,10 @@ impl GridTurbulence {
         }
     }
 
-    /// Whether [`Self::updated`] cuts an update.
-    pub fn cuts(&self, value: f64, x: f64) -> bool {
+    /// Whether [`Self::updated`], which gave `new`, has cut an update.
+    pub fn is_cut(&self, value: f64, x: f64, new: f64) -> bool {
         match self.model {
-            Model::SpalartAllmaras(_) => self.updated(value, x) > value - x,
+            Model::SpalartAllmaras(_) => new > value - x,
             Model::KOmega(_) => x > k_omega_uncut(value),
         }
     }

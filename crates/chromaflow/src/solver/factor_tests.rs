@@ -107,41 +107,44 @@ fn the_order_is_reported_as_a_plan_does() {
     assert!(tried > 15, "{tried}");
 }
 
+/// Solvers of every preconditioner on a matrix of 2 x 2 blocks counted from 1, under these policies and threads; `check` gets those that f32
+/// is asked for, once the others have taken `values`.
+fn each_in_single(
+    (row_ptr, col_idx, values): (&[i32], &[i32], &[f64]),
+    kinds: &[(Policy, usize)],
+    check: impl Fn(&mut LinearSolver, &str),
+) {
+    for preconditioner in PreconditionerKind::ALL {
+        for &(policy, threads) in kinds {
+            let what = format!("{preconditioner} {policy}");
+            let options =
+                SolverOptions { preconditioner: *preconditioner, policy, ..SolverOptions::default() };
+            let team = Arc::new(Team::new(threads));
+            let made = LinearSolver::symbolic_from_arrays(team, IndexBase::One, row_ptr, col_idx, 2, options);
+            let Ok(mut solver) = made else { continue };
+            if policy == Policy::D || *preconditioner == PreconditionerKind::None {
+                let found = solver.numeric(values, BlockLayout::ColumnMajor);
+                assert!(found.is_ok(), "{what}: {found:?}");
+            } else {
+                check(&mut solver, &what);
+            }
+        }
+    }
+}
+
 /// Blocks that f32 does not hold are no factors and no sweeps: the entry is named, not a diagonal block of infinities or a NaN after a sweep.
 #[test]
 fn entries_beyond_f32_are_named() {
     let (row_ptr, col_idx, mut values) = sample(30, 2);
-    let k = row_ptr[7] as usize - 1 + 1; // the second block of row 8
+    let k = row_ptr[7] as usize; // the second block of row 8
     values[k * 4 + 2] = -1e60;
-    for preconditioner in PreconditionerKind::ALL {
-        for policy in [Policy::D, Policy::Ds, Policy::Dsh] {
-            let options =
-                SolverOptions { preconditioner: *preconditioner, policy, ..SolverOptions::default() };
-            let Ok(mut solver) = LinearSolver::symbolic_from_arrays(
-                Arc::new(Team::new(2)),
-                IndexBase::One,
-                &row_ptr,
-                &col_idx,
-                2,
-                options,
-            ) else {
-                continue;
-            };
-            let found = solver.numeric(&values, BlockLayout::ColumnMajor);
-            if policy == Policy::D || *preconditioner == PreconditionerKind::None {
-                assert!(found.is_ok(), "{preconditioner} {policy}: {found:?}");
-                continue;
-            }
-            let error = found.unwrap_err();
-            let place = (8, Some(col_idx[k] as u64));
-            assert_eq!(
-                (error.kind(), error.place()),
-                (ErrorKind::NotFinite, Some(place)),
-                "{preconditioner} {policy}: {error}"
-            );
-            assert!(error.to_string().contains("entry (0, 1) of the block, from 0, is -1e60"), "{error}");
-        }
-    }
+    let kinds = [(Policy::D, 2), (Policy::Ds, 2), (Policy::Dsh, 2)];
+    each_in_single((&row_ptr, &col_idx, &values), &kinds, |solver, what| {
+        let error = solver.numeric(&values, BlockLayout::ColumnMajor).unwrap_err();
+        let place = (8, Some(col_idx[k] as u64));
+        assert_eq!((error.kind(), error.place()), (ErrorKind::NotFinite, Some(place)), "{what}: {error}");
+        assert!(error.to_string().contains("entry (0, 1) of the block, from 0, is -1e60"), "{error}");
+    });
 }
 
 /// A matrix all of whose entries are below f32 is named by its first; zeros alone are no such matrix.
@@ -149,33 +152,15 @@ fn entries_beyond_f32_are_named() {
 fn matrices_below_f32_are_named() {
     let (row_ptr, col_idx, values) = sample(30, 2);
     let tiny: Vec<f64> = values.iter().map(|v| v * 1e-200).collect();
-    for preconditioner in PreconditionerKind::ALL {
-        for (policy, threads) in [(Policy::D, 1), (Policy::Ds, 1), (Policy::Ds, 2), (Policy::Dsh, 2)] {
-            let options =
-                SolverOptions { preconditioner: *preconditioner, policy, ..SolverOptions::default() };
-            let Ok(mut solver) = LinearSolver::symbolic_from_arrays(
-                Arc::new(Team::new(threads)),
-                IndexBase::One,
-                &row_ptr,
-                &col_idx,
-                2,
-                options,
-            ) else {
-                continue;
-            };
-            let found = solver.numeric(&tiny, BlockLayout::ColumnMajor);
-            if policy == Policy::D || *preconditioner == PreconditionerKind::None {
-                assert!(found.is_ok(), "{preconditioner} {policy}: {found:?}");
-                continue;
-            }
-            let error = found.unwrap_err();
-            let place = (1, Some(col_idx[0] as u64));
-            assert!(matches!(error, SolverError::BelowSingle { .. }), "{preconditioner} {policy}: {error}");
-            assert_eq!((error.kind(), error.place()), (ErrorKind::NotFinite, Some(place)));
-            assert!(solver.numeric(&values, BlockLayout::ColumnMajor).is_ok(), "{preconditioner} {policy}");
-            let zeros = vec![0.0; values.len()];
-            let error = solver.numeric(&zeros, BlockLayout::ColumnMajor).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Singular, "{preconditioner} {policy}: {error}");
-        }
-    }
+    let kinds = [(Policy::D, 1), (Policy::Ds, 1), (Policy::Ds, 2), (Policy::Dsh, 2)];
+    each_in_single((&row_ptr, &col_idx, &tiny), &kinds, |solver, what| {
+        let error = solver.numeric(&tiny, BlockLayout::ColumnMajor).unwrap_err();
+        assert!(matches!(error, SolverError::BelowSingle { .. }), "{what}: {error}");
+        let place = (1, Some(col_idx[0] as u64));
+        assert_eq!((error.kind(), error.place()), (ErrorKind::NotFinite, Some(place)));
+        assert!(solver.numeric(&values, BlockLayout::ColumnMajor).is_ok(), "{what}");
+        let zeros = vec![0.0; values.len()];
+        let error = solver.numeric(&zeros, BlockLayout::ColumnMajor).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Singular, "{what}: {error}");
+    });
 }

@@ -286,7 +286,7 @@ impl Turbulence {
             let value = &mut field[(self.first + v) * len + at];
             let x = x * weights[v];
             let new = self.model.updated(*value, x);
-            cut |= self.model.cuts(*value, x);
+            cut |= self.model.is_cut(*value, x, new);
             *value = new;
         }
         cut

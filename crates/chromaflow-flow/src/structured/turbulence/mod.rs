@@ -283,7 +283,7 @@ impl BlockState {
                 let value = &mut self.eddies.values[v * len + at];
                 let x = self.eddies.r[from + v * self.cells.count[0]];
                 let new = turbulence.updated(*value, x);
-                less |= turbulence.cuts(*value, x);
+                less |= turbulence.is_cut(*value, x, new);
                 good &= turbulence.is_good(v, new);
                 *value = new;
             }
