@@ -95,6 +95,12 @@ impl Smoother {
         self.lines.as_ref().and_then(|(_, couplings)| couplings.as_ref()).map_or(0, Couplings::bytes)
     }
 
+    /// Whether first sweeps from zero leave out what is zero: over ranks they read what others have sent, and new values of simultaneous
+    /// updates are read by none.
+    pub(super) fn skips_zeros(&self) -> bool {
+        self.share.is_none() && self.update != Update::Simultaneous
+    }
+
     /// Who does which rows: data of a row is best written first by its owner.
     pub fn schedule(&self) -> &Schedule {
         &self.schedule

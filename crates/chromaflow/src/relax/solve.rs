@@ -232,10 +232,11 @@ impl<P: Precision> Run<'_, P> {
             let closes = correct || problem.watched || sweep == options.sweeps;
             if options.direction != Direction::Backward {
                 let closes = closes && options.direction == Direction::Forward;
-                self.sweep(member, &mut current, rhs, (false, closes));
+                let from_zero = sweep == 1 && (zero || restarted) && self.engine.skips_zeros();
+                self.sweep(member, &mut current, rhs, (false, closes), from_zero);
             }
             if options.direction != Direction::Forward {
-                self.sweep(member, &mut current, rhs, (true, closes));
+                self.sweep(member, &mut current, rhs, (true, closes), false);
             }
             if !(problem.watched || correct) {
                 continue;
@@ -312,6 +313,7 @@ impl<P: Precision> Run<'_, P> {
         current: &mut usize,
         b: *const f64,
         (backward, closes): (bool, bool),
+        from_zero: bool,
     ) {
         let engine = self.engine;
         let other = if engine.update == Update::Simultaneous { 1 - *current } else { *current };
@@ -322,6 +324,7 @@ impl<P: Precision> Run<'_, P> {
             x_in: self.x[*current].get(),
             x_out: self.x[other].get(),
             damping: self.problem.options.damping,
+            from_zero,
         };
         if let Some(share) = &engine.share {
             let x = (engine.nb, data.x_out);

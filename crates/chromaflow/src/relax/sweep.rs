@@ -8,7 +8,7 @@
 use super::sweep_scalars::SweepScalars;
 use crate::block::solve_factored;
 use crate::rim::{Size, with_size};
-use crate::sparse::{BYTES_AHEAD, Direct, Off, Scratch, Stored, block_product, prefetch_block, row_product};
+use crate::sparse::{BYTES_AHEAD, Direct, Off, Scratch, Stored, block_product, prefetch_block, row_part};
 use chromaflow_device::Isa;
 use chromaflow_simd::{Elem, Kernel, Load, Native, Simd, Store, Vector, dispatch};
 use half::f16;
@@ -68,6 +68,8 @@ pub(crate) struct SweepData<'a, P: Precision> {
     pub x_in: *const P::X,
     pub x_out: *mut P::X,
     pub damping: f64,
+    /// Whether x is zero but where this sweep, forwards, has been: blocks of several values right of the diagonal are then left out.
+    pub from_zero: bool,
 }
 
 /// Updates `rows`, last to first if `backward`. `chained` says that a row may need the one just updated: x is then
@@ -183,7 +185,11 @@ pub(crate) unsafe fn update_row<S: Simd, P: Precision, Z: Size>(
     let (sum, rest, new) =
         (sum.as_mut_ptr().cast::<P::X>(), rest.as_mut_ptr().cast::<f64>(), new.as_mut_ptr().cast::<f64>());
 
-    row_product::<P::Sum<S>, P::Off, Z, Direct>(&data.off, size, row, data.x_in, sum, ahead, chained);
+    let mut range = data.off.range(row);
+    if data.from_zero {
+        range.end = range.start + data.off.below(row);
+    }
+    row_part::<P::Sum<S>, P::Off, Z, Direct>(&data.off, size, range, data.x_in, sum, ahead, chained);
     let new = solve_row::<S, P, Z>(data, size, row, sum, rest, new);
     take(data, nb, row, |r| *new.add(r));
 }

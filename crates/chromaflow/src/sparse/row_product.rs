@@ -25,7 +25,7 @@ pub(crate) unsafe fn row_product<V: Native, T, Z: Size, L: Loader<V, T>>(
     ahead: isize,
     chained: bool,
 ) {
-    let range = *off.row_ptr.get_unchecked(row) as usize..*off.row_ptr.get_unchecked(row + 1) as usize;
+    let range = off.range(row);
     row_part::<V, T, Z, L>(off, size, range, x, out, ahead, chained);
 }
 

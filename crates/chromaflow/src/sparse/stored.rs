@@ -5,6 +5,7 @@ use super::BlockPattern;
 use chromaflow_device::Buffer;
 use chromaflow_simd::{Load, Simd, Vector};
 use half::f16;
+use std::ops::Range;
 
 /// What the stored off-diagonal values are multiplied by.
 #[derive(Clone, Copy)]
@@ -46,6 +47,25 @@ impl<'a, T> Off<'a, T> {
             Some(factors) => Unscale::Rows(factors),
         };
         Self { row_ptr: pattern.row_ptr(), col_idx: pattern.col_idx(), values: values.as_ptr(), unscale }
+    }
+
+    /// Positions of a row's blocks.
+    ///
+    /// # Safety
+    /// The pattern has the row.
+    #[inline(always)]
+    pub(crate) unsafe fn range(&self, row: usize) -> Range<usize> {
+        *self.row_ptr.get_unchecked(row) as usize..*self.row_ptr.get_unchecked(row + 1) as usize
+    }
+
+    /// How many of a row's blocks are left of the diagonal.
+    ///
+    /// # Safety
+    /// The pattern has the row.
+    #[inline(always)]
+    pub(crate) unsafe fn below(&self, row: usize) -> usize {
+        let columns = self.col_idx.get_unchecked(self.range(row));
+        columns.iter().take_while(|&&column| (column as usize) < row).count()
     }
 }
 

@@ -94,15 +94,9 @@ unsafe fn update_line<S: Simd, P: Precision, Z: Size>(
             BYTES_AHEAD,
             false,
         );
-        row_part::<P::Sum<S>, P::Off, Z, Direct>(
-            off,
-            size,
-            near.end..end,
-            data.x_in,
-            more,
-            BYTES_AHEAD,
-            false,
-        );
+        // What lies above a line has not been reached by a first sweep.
+        let above = near.end..if data.from_zero { near.end } else { end };
+        row_part::<P::Sum<S>, P::Off, Z, Direct>(off, size, above, data.x_in, more, BYTES_AHEAD, false);
         for r in 0..nb {
             let both: f64 = (*sum.add(r)).into() + (*more.add(r)).into();
             *sum.add(r) = P::X::from_f64(both);

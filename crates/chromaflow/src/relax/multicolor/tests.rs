@@ -153,6 +153,35 @@ fn sweeps_are_those_of_the_reference() {
     }
 }
 
+/// A first sweep from zero leaves out blocks that meet zeros: the same bits as with them, by colors and row by row.
+#[test]
+fn what_is_left_out_from_zero_is_zero() {
+    for name in
+        ["kuhn:3,3,2:2:mc4", "kuhn:12,11,10:5:mc4", "kuhn:4,3,3:6", "kuhn:3,3,2:9:mc4", "kuhn:3,3,2:1:mc4"]
+    {
+        for (policy, isa) in Policy::ALL.into_iter().zip(Isa::available().into_iter().cycle()) {
+            let system = case(name, policy);
+            for (direction, damping) in [(Direction::Forward, 1.0), (Direction::Symmetric, 0.7)] {
+                for threads in [1, 3] {
+                    let of = |guess: Guess, sweeps: usize| {
+                        let setup = RelaxOptions { isa: Some(isa), ..RelaxOptions::default() };
+                        let mut x = vec![if guess == Guess::Zero { 1e300 } else { 0.0 }; system.b.len()];
+                        let options =
+                            SolveOptions { guess, direction, damping, ..SolveOptions::sweeps(sweeps) };
+                        let mut mc = relaxation(&system, threads, setup);
+                        mc.solve(&system.jac, &system.b, &mut x, &options).unwrap();
+                        x
+                    };
+                    for sweeps in [1, 3] {
+                        let (zero, given) = (of(Guess::Zero, sweeps), of(Guess::Given, sweeps));
+                        assert_eq!(zero, given, "{name} {policy} {direction:?} {threads} threads, {sweeps}");
+                    }
+                }
+            }
+        }
+    }
+}
+
 fn solve(system: &System, threads: usize, options: &SolveOptions) -> (crate::relax::SolveReport, Vec<f64>) {
     let mut x = system.guess.clone();
     let report = relaxation(system, threads, RelaxOptions::default())
