@@ -35,6 +35,12 @@ impl<'a, T> SharedSlice<'a, T> {
         self.len == 0
     }
 
+    /// Asks for the value at `index`, which may be any, before it is needed.
+    #[inline(always)]
+    pub fn prefetch(&self, index: usize) {
+        crate::prefetch::<1, T>(self.ptr.wrapping_add(index));
+    }
+
     /// The values in `range`, to read.
     ///
     /// # Safety

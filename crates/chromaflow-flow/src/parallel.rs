@@ -26,6 +26,15 @@ pub fn rows<T: Send>(
     });
 }
 
+/// Gives each value what `f` makes of its number and of the value.
+pub fn each(team: &Team, values: &mut [f64], f: impl Fn(usize, f64) -> f64 + Sync) {
+    rows(team, values.len(), 1, values, |range, values| {
+        for (i, value) in range.zip(values) {
+            *value = f(i, *value);
+        }
+    });
+}
+
 /// Calls `f(rows, part)` for pieces of `size` rows, with a value of `out` each, which members take in turn: where rows cost more or less.
 pub fn in_turn<T: Send>(team: &Team, size: usize, out: &mut [T], f: impl Fn(Range<usize>, &mut [T]) + Sync) {
     let pieces: Vec<_> = out.chunks_mut(size).map(Mutex::new).collect();

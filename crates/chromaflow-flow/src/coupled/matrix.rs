@@ -41,10 +41,10 @@ where
             OffDiagonal::F32(off) => self.fill_rows(off, diag),
             OffDiagonal::F16 { .. } => unreachable!("an assembly has blocks in f64 or f32"),
         }
-        self.flow.each_open_node(|_, i, mass| {
-            let passing = (self.leaves)(i, mass);
+        self.flow.at_open_nodes(Self::BLOCK, diag, |open, diag| {
+            let passing = (self.leaves)(open.node, open.mass);
             for v in 0..NB {
-                diag[i * Self::BLOCK + v * (NB + 1)] += -passing.min(0.0) + 0.5 * passing.abs() / self.cfl;
+                diag[v * (NB + 1)] += -passing.min(0.0) + 0.5 * passing.abs() / self.cfl;
             }
         });
     }
@@ -58,7 +58,9 @@ where
                 *time = speed / self.cfl + self.resolving(i);
             }
         });
-        flow.each_open_node(|_, i, mass| out[i] += 0.5 * (self.leaves)(i, mass).abs() / self.cfl);
+        flow.at_open_nodes(1, out, |open, time| {
+            time[0] += 0.5 * (self.leaves)(open.node, open.mass).abs() / self.cfl;
+        });
     }
 
     /// What growth adds to V/dt.

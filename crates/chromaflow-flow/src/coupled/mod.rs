@@ -47,6 +47,7 @@ use crate::dual::Dual;
 use crate::gas::{Gas, Transport};
 use crate::gradient::{Added, Gradient, NodeRecord};
 use crate::march::Moment;
+use crate::parallel;
 use crate::ranks::Rows;
 use crate::residual::primitive_of;
 use crate::viscous::weight_across;
@@ -95,6 +96,7 @@ pub struct FlowView<'a> {
 
 impl FlowView<'_> {
     /// From a row to a neighbor's, the shortest way where the mesh repeats.
+    #[inline]
     pub fn between(&self, a: usize, b: usize) -> [f64; 3] {
         let place = |i: usize| -> [f64; 3] { std::array::from_fn(|d| self.nodes[i][5 + d]) };
         self.dual.between(&place(a), &place(b))
@@ -129,18 +131,42 @@ impl FlowView<'_> {
         at.is_second_order(&self.config.space)
     }
 
-    /// Calls `f(patch, node, mass flux out)` for each node of each open boundary.
-    pub fn each_open_node(&self, mut f: impl FnMut(usize, usize, f64)) {
-        for (p, (patch, condition)) in self.dual.patches.iter().zip(self.boundaries).enumerate() {
-            if condition_class(condition) != ConditionClass::Open {
-                continue;
+    /// Calls `f(open, values)` for each node of each open boundary, with the `width` values of its row of `out`: patch after patch at each
+    /// node.
+    pub fn at_open_nodes(&self, width: usize, out: &mut [f64], f: impl Fn(&OpenNode, &mut [f64]) + Sync) {
+        parallel::rows(self.team, self.dual.nodes(), width, out, |rows, out| {
+            for (patch, condition) in self.boundaries.iter().enumerate() {
+                if condition_class(condition) != ConditionClass::Open {
+                    continue;
+                }
+                let (nodes, areas) = self.dual.patches[patch].within(&rows);
+                for (&node, &area) in nodes.iter().zip(areas) {
+                    let mut open = OpenNode { patch, node: node as usize, area, mass: 0.0 };
+                    open.mass = self.mass_out(&open);
+                    f(&open, &mut out[(open.node - rows.start) * width..][..width]);
+                }
             }
-            for (&i, n) in patch.nodes.iter().zip(&patch.areas) {
-                let w = primitive_of(&self.nodes[i as usize]);
-                f(p, i as usize, condition_flux(condition, self.gas, &w, n)[0]);
-            }
-        }
+        });
     }
+
+    /// The mass that leaves at a node of an open boundary, which may be one of another view of the same flow.
+    pub fn mass_out(&self, open: &OpenNode) -> f64 {
+        let w = primitive_of(&self.nodes[open.node]);
+        condition_flux(&self.boundaries[open.patch], self.gas, &w, &open.area)[0]
+    }
+}
+
+/// A node of an open boundary.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenNode {
+    /// The boundary's patch.
+    pub patch: usize,
+    /// Its row.
+    pub node: usize,
+    /// Its part of the patch, outwards.
+    pub area: [f64; 3],
+    /// The mass that leaves there.
+    pub mass: f64,
 }
 
 /// Area over the length across the face `n` of the edge `dx`: the weight of the edge's difference in the flux through it.

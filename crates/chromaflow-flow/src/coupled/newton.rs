@@ -5,6 +5,7 @@ use super::{Direction, FlowView};
 use crate::march::Moment;
 use crate::parallel;
 use chromaflow::dist::Links;
+use chromaflow_device::Team;
 
 /// Units of unknowns and residuals, with which they are as large as the flow's.
 #[derive(Clone, Debug, Default)]
@@ -117,17 +118,15 @@ impl CoupledSystem {
     }
 
     /// Sets the values to `base` + h v, v in units of unknowns.
-    pub(crate) fn set_beside(&mut self, base: &[f64], h: f64, v: &[f64]) {
-        for (i, (value, base)) in self.state.values.iter_mut().zip(base).enumerate() {
-            *value = base + h * self.units.at(i)[0] * v[i];
-        }
+    pub(crate) fn set_beside(&mut self, team: &Team, base: &[f64], h: f64, v: &[f64]) {
+        let units = &self.units;
+        parallel::each(team, &mut self.state.values, |i, _| base[i] + h * units.at(i)[0] * v[i]);
     }
 
     /// Takes the direction `v`, in units of unknowns: what the flow takes of this system is that of a step along it, the values stay.
     pub(crate) fn direct(&mut self, way: &Direction<'_>, v: &[f64]) {
-        for (i, (change, v)) in self.changes.iter_mut().zip(v).enumerate() {
-            *change = self.units.at(i)[0] * v;
-        }
+        let units = &self.units;
+        parallel::each(way.flow.team, &mut self.changes, |i, _| units.at(i)[0] * v[i]);
         if let Some(share) = &self.share {
             share.exchange(self.state.nb, &mut self.changes);
         }
@@ -152,21 +151,23 @@ impl CoupledSystem {
         y: &mut [f64],
     ) {
         self.physics.derivative(way, moved, at, &self.state, &self.changes, &mut self.residual);
-        self.add_pseudo_time(|i| self.residual[i], v, y);
+        let residual = &self.residual;
+        self.add_pseudo_time(moved.team, |i| residual[i], v, y);
     }
 
     /// y = V/dt v + (R(q + h v) - R(q)) / h, with the present residual that of q + h v and `base` that of q; unknowns and residuals
     /// in their units.
-    pub(crate) fn differentiate(&self, h: f64, base: &[f64], v: &[f64], y: &mut [f64]) {
-        self.add_pseudo_time(|i| (self.residual[i] - base[i]) / h, v, y);
+    pub(crate) fn differentiate(&self, team: &Team, h: f64, base: &[f64], v: &[f64], y: &mut [f64]) {
+        let residual = &self.residual;
+        self.add_pseudo_time(team, |i| (residual[i] - base[i]) / h, v, y);
     }
 
-    fn add_pseudo_time(&self, slope: impl Fn(usize) -> f64, v: &[f64], y: &mut [f64]) {
-        let nb = self.state.nb;
-        for (i, y) in y.iter_mut().enumerate() {
-            let [unit, residual_unit] = self.units.at(i);
-            *y = (slope(i) + self.pseudo_time[i / nb] * unit * v[i]) / residual_unit;
-        }
+    fn add_pseudo_time(&self, team: &Team, slope: impl Fn(usize) -> f64 + Sync, v: &[f64], y: &mut [f64]) {
+        let (nb, units, times) = (self.state.nb, &self.units, &self.pseudo_time);
+        parallel::each(team, y, |i, _| {
+            let [unit, residual_unit] = units.at(i);
+            (slope(i) + times[i / nb] * unit * v[i]) / residual_unit
+        });
         for &row in &self.state.held {
             let row = row as usize * nb..(row as usize + 1) * nb;
             y[row.clone()].copy_from_slice(&v[row]);
@@ -174,26 +175,21 @@ impl CoupledSystem {
     }
 
     /// z = M^-1 r with the matrix last factored; unknowns and residuals in their units.
-    pub(crate) fn precondition(&mut self, r: &[f64], z: &mut [f64]) {
+    pub(crate) fn precondition(&mut self, team: &Team, r: &[f64], z: &mut [f64]) {
         // Where all units are alike, one factor afterwards will do.
-        let whole = self.units.of[0][1];
+        let (units, whole) = (&self.units, self.units.of[0][1]);
         if self.scaled.is_empty() {
             self.linear.precondition(&self.jacobian, r, z);
         } else {
-            for (i, (scaled, r)) in self.scaled.iter_mut().zip(r).enumerate() {
-                *scaled = r * (self.units.at(i)[1] / whole);
-            }
+            parallel::each(team, &mut self.scaled, |i, _| r[i] * (units.at(i)[1] / whole));
             self.linear.precondition(&self.jacobian, &self.scaled, z);
         }
-        for (i, z) in z.iter_mut().enumerate() {
-            *z *= whole / self.units.at(i)[0];
-        }
+        parallel::each(team, z, |i, z| z * (whole / units.at(i)[0]));
     }
 
     /// Sets the update, which is given in units of unknowns.
-    pub(crate) fn set_update(&mut self, update: &[f64]) {
-        for (i, (own, value)) in self.update.iter_mut().zip(update).enumerate() {
-            *own = self.units.at(i)[0] * value;
-        }
+    pub(crate) fn set_update(&mut self, team: &Team, update: &[f64]) {
+        let units = &self.units;
+        parallel::each(team, &mut self.update, |i, _| units.at(i)[0] * update[i]);
     }
 }

@@ -5,7 +5,7 @@ use super::{Added, Gradient, NodeRecord, SHOCK};
 use crate::config::GradientWeights;
 use crate::flux::pressure_jump;
 use crate::parallel;
-use crate::real::{LaneKernel, Lanes, dispatch, prefetch};
+use crate::real::{AHEAD, LaneKernel, Lanes, dispatch, prefetch};
 use chromaflow::BlockPattern;
 use chromaflow_device::{Isa, Team};
 use std::ops::Range;
@@ -28,9 +28,6 @@ pub fn least_squares(
         dispatch(Isa::detect(), Kernel { rows, pattern, nodes, by_distance, mapped, out });
     });
 }
-
-/// So many neighbors before their use, nodes are asked for.
-const AHEAD: usize = 32;
 
 struct Kernel<'a> {
     rows: Range<usize>,

@@ -18,6 +18,7 @@ use crate::parallel;
 use chromaflow::BlockPattern;
 use chromaflow_device::Team;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// The nodes on planes of symmetry, ascending, and how many images each of their neighbors has.
 #[derive(Clone, Debug, Default)]
@@ -105,10 +106,17 @@ impl Mirrors {
         }
     }
 
-    /// Takes from the nodes' states what momentum points out of the planes.
-    pub(crate) fn hold(&self, gas: Gas<f64>, q: &mut [State], nodes: &mut [NodeRecord]) {
-        for MirrorNode { node, mirror, .. } in &self.nodes {
-            let (q, node) = (&mut q[*node as usize], &mut nodes[*node as usize]);
+    /// Those in a range of rows.
+    pub(crate) fn within(&self, rows: &Range<usize>) -> &[MirrorNode<f64>] {
+        let bound = |row: usize| self.nodes.partition_point(|mirror| (mirror.node as usize) < row);
+        &self.nodes[bound(rows.start)..bound(rows.end)]
+    }
+
+    /// Takes from the states of the nodes in `rows`, whose `q` and `nodes` these are, what momentum points out of the planes.
+    pub(crate) fn hold(&self, gas: Gas<f64>, rows: &Range<usize>, q: &mut [State], nodes: &mut [NodeRecord]) {
+        for MirrorNode { node, mirror, .. } in self.within(rows) {
+            let at = *node as usize - rows.start;
+            let (q, node) = (&mut q[at], &mut nodes[at]);
             *q = mirror_kept(mirror, q);
             node[..5].copy_from_slice(&primitive(gas, q));
         }
@@ -127,8 +135,7 @@ impl Mirrors {
     ) {
         let by_distance = weights == GradientWeights::InverseDistance;
         parallel::rows(team, nodes.len(), 1, out, |rows, out| {
-            let bound = |row: usize| self.nodes.partition_point(|mirror| (mirror.node as usize) < row);
-            for &MirrorNode { node, first, mirror } in &self.nodes[bound(rows.start)..bound(rows.end)] {
+            for &MirrorNode { node, first, mirror } in self.within(&rows) {
                 let (i, mut sums, mut jumps) = (node as usize, [0.0; 24], 0.0);
                 let own = &nodes[i];
                 let neighbors = pattern.columns(i).iter().zip(&self.weights[first as usize..]);

@@ -13,6 +13,7 @@ use crate::coupled::unit_over;
 use crate::march::newton::{self, NewtonStep};
 use crate::march::{Host, Moment, Part, Times};
 use chromaflow::dist::{Inner, Links, Share};
+use chromaflow::krylov::Gmres;
 use chromaflow_device::Team;
 use std::sync::Arc;
 
@@ -132,7 +133,8 @@ impl IncompressibleSystem {
         };
         let mut x = vec![0.0; b.len()];
         let links = share.as_deref().map(|share| share as &dyn Links);
-        let left = newton::solve(&team, &mut step, &at.newton(options), links, &b, &mut x);
+        let vectors = &mut Gmres::default();
+        let left = newton::solve(&team, &mut step, &at.newton(options), links, &b, &mut x, vectors);
         let Step { fields, residual, measures, spent: of_step, .. } = step;
         (self.fields, self.residual) = (fields, residual);
         spent.add(&of_step);

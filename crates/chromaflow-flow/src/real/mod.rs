@@ -73,6 +73,9 @@ pub fn dispatch<K: LaneKernel>(isa: Isa, kernel: K) -> K::Output {
     unsafe { chromaflow_simd::dispatch(isa, Eights(kernel)) }
 }
 
+/// So many edges or neighbors before their use, loops ask for what they will gather.
+pub const AHEAD: usize = 32;
+
 /// Brings the beginning of `records[index]` towards the caches, where the machine can: what loops that jump through
 /// memory tell a few steps ahead. Any index is allowed.
 #[inline(always)]

@@ -35,7 +35,7 @@ use crate::gas::Gas;
 use crate::gradient::{Gradient, Mapping, NodeRecord};
 use crate::parallel;
 use crate::ranks::Rows;
-use crate::real::{dispatch, prefetch};
+use crate::real::{AHEAD, dispatch, prefetch};
 use chromaflow_device::{Isa, Team};
 
 /// What an inviscid residual is made from.
@@ -100,18 +100,21 @@ impl Inviscid<'_> {
     pub fn gather(&self, fluxes: &[State], out: &mut [State]) {
         let dual = self.dual;
         parallel::rows(self.team, dual.nodes(), 1, out, |rows, out| {
-            for (i, sum) in rows.zip(out) {
-                *sum = [0.0; N];
+            for (i, out) in rows.zip(out) {
+                let mut sum = [0.0; N];
                 for k in dual.pattern.range(i) {
                     if let Some(&edge) = dual.edge_of.get(k + AHEAD) {
                         prefetch(fluxes, edge);
                     }
-                    let sign = if (dual.pattern.col_idx()[k] as usize) > i { 1.0 } else { -1.0 };
+                    // Of bits: a choice becomes a jump a value, and every other one is not foreseen.
+                    let below = u64::from((dual.pattern.col_idx()[k] as usize) < i);
+                    let sign = f64::from_bits(1.0f64.to_bits() | below << 63);
                     let flux = &fluxes[dual.edge_of[k] as usize];
                     for v in 0..N {
                         sum[v] += sign * flux[v];
                     }
                 }
+                *out = sum;
             }
         });
     }
@@ -174,9 +177,6 @@ pub fn adapt_outlets(
         }
     }
 }
-
-/// So many positions before their use, fluxes are asked for.
-const AHEAD: usize = 32;
 
 /// The primitive state in a node record.
 pub fn primitive_of(node: &NodeRecord) -> State {

@@ -16,7 +16,7 @@ use crate::mesh::pairs::Pairs;
 use crate::mesh::periodic::Periods;
 use crate::mesh::{Kind, Mesh, Planar};
 use crate::parallel;
-use crate::real::{LANES, LaneKernel, Lanes, Real, dispatch};
+use crate::real::{LANES, LaneKernel, Lanes, Real, dispatch, prefetch};
 use crate::viscous::{
     CellWeights, edge_augmented, flux_quadratic, flux_quadratic_2020, flux_viscous_of, hex_weights,
     molecular, prism_weights, pyramid_weights, tet_weights, velocity_and_temperature, with_eddies,
@@ -205,7 +205,8 @@ pub(crate) fn element_colors(mesh: &Mesh, edges: &Pairs) -> Vec<u32> {
         edges: &Pairs,
         plane: u32,
     ) -> Vec<u32> {
-        let ends = |nodes: &[u32; N], [p, q]: [usize; 2]| (nodes[p] % plane, nodes[q] % plane);
+        let ends =
+            |nodes: &[u32; N], [p, q]: [usize; 2]| (in_plane(nodes[p], plane), in_plane(nodes[q], plane));
         let edges_of = |i: u32| -> [u32; E] {
             std::array::from_fn(|e| {
                 let (a, b) = ends(&elements[i as usize], kind.edges()[e]);
@@ -249,7 +250,7 @@ impl<const N: usize, const E: usize> Group<N, E> {
         let plane = planar.map_or(u32::MAX, |p| p.nodes_2d as u32);
         let edges_of = |nodes: &[u32; N]| -> [u32; E] {
             std::array::from_fn(|e| {
-                let (a, b) = (nodes[local[e][0]] % plane, nodes[local[e][1]] % plane);
+                let (a, b) = (in_plane(nodes[local[e][0]], plane), in_plane(nodes[local[e][1]], plane));
                 dual.edge(a, b).map_or(NONE, |edge| edge as u32)
             })
         };
@@ -354,6 +355,7 @@ where
         let mut at = self.range.start;
         while at < self.range.end {
             let count = LANES.min(self.range.end - at);
+            self.prefetch(at + CELLS_AHEAD, plane);
             let mut x = [[zero; 3]; N];
             let mut f = [[zero; 4]; N];
             let (mut eddies, mut relation) = ([zero; N], [zero; N]);
@@ -362,7 +364,7 @@ where
                 let mut lift = [0.0; LANES];
                 for l in 0..LANES {
                     let node = self.group.nodes[at + l.min(count - 1)][p];
-                    index[l] = node % plane;
+                    index[l] = in_plane(node, plane);
                     lift[l] = if node >= plane { depth } else { 0.0 };
                 }
                 let record = V::gather(self.field.nodes, &index);
@@ -415,23 +417,62 @@ where
                         flux[v] += besides[v];
                     }
                 }
-                let flux: State<[f64; LANES]> = std::array::from_fn(|v| flux[v].to_array());
+                // No mass diffuses.
+                let mut taken = [[0.0; 4]; LANES];
+                V::scatter(&[flux[1], flux[2], flux[3], flux[4]], &mut taken);
                 for l in 0..count {
                     let edge = self.group.edges[at + l][e];
                     if edge == NONE {
                         continue;
                     }
                     let nodes = &self.group.nodes[at + l];
-                    let sign = if nodes[p] % plane < nodes[q] % plane { 1.0 } else { -1.0 };
+                    let up = in_plane(nodes[p], plane) < in_plane(nodes[q], plane);
+                    let sign = if up { 1.0 } else { -1.0 };
                     // SAFETY: no other element of this color has this edge, so no other thread touches it before the
                     // barrier.
                     let out = unsafe { self.field.fluxes.write(edge as usize..edge as usize + 1) };
-                    for v in 0..flux.len() {
-                        out[0][v] -= sign * flux[v][l];
+                    for v in 0..4 {
+                        out[0][1 + v] -= sign * taken[l][v];
                     }
                 }
             }
             at += LANES;
+        }
+    }
+}
+
+/// So many elements before their use, their nodes and fluxes are asked for: those of a color are far from one another.
+pub(super) const CELLS_AHEAD: usize = 2 * LANES;
+
+/// The row of a node: of a planar mesh, whose second plane has the numbers after the first, that in the first.
+#[inline(always)]
+pub(super) fn in_plane(node: u32, plane: u32) -> u32 {
+    if node >= plane { node - plane } else { node }
+}
+
+impl<const N: usize, const E: usize> ElementFluxes<'_, N, E> {
+    #[inline(always)]
+    fn prefetch(&self, at: usize, plane: u32) {
+        prefetch_nodes(&self.group.nodes, self.field.nodes, at, plane);
+        for edges in self.group.edges.get(at..at + LANES).into_iter().flatten() {
+            for &edge in edges {
+                self.field.fluxes.prefetch(edge as usize);
+            }
+        }
+    }
+}
+
+/// Asks for the nodes of eight elements.
+#[inline(always)]
+pub(super) fn prefetch_nodes<const N: usize>(
+    elements: &[[u32; N]],
+    nodes: &[NodeRecord],
+    at: usize,
+    plane: u32,
+) {
+    for element in elements.get(at..at + LANES).into_iter().flatten() {
+        for &node in element {
+            prefetch(nodes, in_plane(node, plane));
         }
     }
 }

@@ -53,8 +53,8 @@ impl Scalar {
                 }
             }
         });
-        flow.each_open_node(|patch, i, mass| {
-            residual[i] += flux_entering(mass, phi[i], self.values[patch]);
+        flow.at_open_nodes(1, residual, |open, r| {
+            r[0] += flux_entering(open.mass, phi[open.node], self.values[open.patch]);
         });
         self.work = work;
     }

@@ -11,6 +11,7 @@ use crate::march::{Host, Order};
 use crate::output::Field;
 use crate::parallel;
 use crate::residual::primitive_of;
+use chromaflow::krylov::Gmres;
 use chromaflow::order::PlanReport;
 use chromaflow::{BlockCsr, BlockPattern, Jacobian, Policy, RowBatches};
 use chromaflow_device::Buffer;
@@ -129,6 +130,7 @@ impl FlowSolver {
         let _ = self.host.tell(Order::Release);
         let host = &mut self.host;
         host.jacobian = no_matrix();
+        host.linear.as_mut().expect(AT_HAND).vectors = Gmres::default();
         (host.gradients, host.fluxes) = (Buffer::default(), Buffer::default());
         host.coupled.iter_mut().for_each(CoupledSystem::release);
         if let Some(tight) = &mut host.tight {

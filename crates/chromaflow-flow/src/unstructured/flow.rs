@@ -26,6 +26,7 @@ use chromaflow::Jacobian;
 use chromaflow::dist::Share;
 use chromaflow::order::Plan;
 use chromaflow_device::{Buffer, Team};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What is out of the solver's hands only within a Newton-Krylov step.
@@ -405,12 +406,15 @@ impl FlowSystem {
     /// Gives nodes on walls without slip the velocity, and where it is given the temperature, of their wall, and takes from those on planes
     /// of symmetry what momentum points out of them.
     pub(super) fn hold_walls(&mut self) {
-        for &WallNode { node, heat, wall } in &self.fixed {
-            let (q, node) = (&mut self.q[node as usize], &mut self.nodes[node as usize]);
-            *q = strong_wall_conserved(self.gas, heat, wall, q);
-            node[..5].copy_from_slice(&primitive(self.gas, q));
-        }
-        self.mirrors.hold(self.gas, &mut self.q, &mut self.nodes);
+        let (gas, fixed, mirrors, n) = (self.gas, &self.fixed, &self.mirrors, self.q.len());
+        parallel::rows2(&self.team, n, (1, &mut self.q), (1, &mut self.nodes), |rows, q, nodes| {
+            for &WallNode { node, heat, wall } in walls_within(fixed, &rows) {
+                let at = node as usize - rows.start;
+                q[at] = strong_wall_conserved(gas, heat, wall, &q[at]);
+                nodes[at][..5].copy_from_slice(&primitive(gas, &q[at]));
+            }
+            mirrors.hold(gas, &rows, q, nodes);
+        });
     }
 
     pub(super) fn refresh_nodes(&mut self) {
@@ -457,4 +461,10 @@ impl FlowSolver {
         let _ = self.host.tell(Order::Forces);
         self.synced().forces()
     }
+}
+
+/// Those of `walls`, which stand in the order of their rows, that are in `rows`.
+pub(super) fn walls_within<'a>(walls: &'a [WallNode<f64>], rows: &Range<usize>) -> &'a [WallNode<f64>] {
+    let bound = |row: usize| walls.partition_point(|wall| (wall.node as usize) < row);
+    &walls[bound(rows.start)..bound(rows.end)]
 }

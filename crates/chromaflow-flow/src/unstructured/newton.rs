@@ -3,7 +3,7 @@
 use super::FlowSystem;
 use super::access::no_matrix;
 use super::coupled::eddies;
-use super::flow::AT_HAND;
+use super::flow::{AT_HAND, walls_within};
 use crate::bc::{MirrorNode, Wall, WallHeat, WallNode, mirror_rows, strong_wall_conserved};
 use crate::config::NewtonKrylov;
 use crate::coupled::{CoupledSystem, Direction, FlowView};
@@ -42,6 +42,8 @@ struct FlowStep<'a> {
     way: Way,
     /// What residuals of the flow are divided by in GMRES's norm where they are measured by what they would change; else empty.
     weights: Vec<f64>,
+    /// Room for a right-hand side of the flow without them.
+    weighted: Vec<f64>,
 }
 
 /// See [`Direction`].
@@ -69,10 +71,9 @@ impl Beside {
 impl FlowStep<'_> {
     /// Residuals of the flow as GMRES measures them.
     fn weigh(&self, residual: &mut [f64]) {
-        for (row, weight) in residual.chunks_exact_mut(5).zip(&self.weights) {
-            for r in row {
-                *r /= weight;
-            }
+        let weights = &self.weights;
+        if !weights.is_empty() {
+            parallel::each(&self.system.team, residual, |i, r| r / weights[i / 5]);
         }
     }
 
@@ -123,8 +124,9 @@ impl NewtonStep for FlowStep<'_> {
         system.driving_residuals(&self.at);
         let (moved, base, times, planar) =
             (&system.residual, &self.residual, &self.pseudo_time, system.planar);
+        let (fixed, mirrors, held) = (&system.fixed, &system.mirrors, &system.held);
         parallel::rows(&system.team, self.q.len(), 5, &mut y[..n], |rows, y| {
-            for (i, y) in rows.zip(y.as_chunks_mut::<5>().0) {
+            for (i, y) in rows.clone().zip(y.as_chunks_mut::<5>().0) {
                 for k in 0..5 {
                     let slope = (moved[i][k] - base[i][k]) / h;
                     y[k] = slope + times[i] * v[5 * i + k];
@@ -133,21 +135,24 @@ impl NewtonStep for FlowStep<'_> {
                     y[3] = v[5 * i + 3];
                 }
             }
+            let at = |i: usize| 5 * (i - rows.start);
+            for wall in walls_within(fixed, &rows) {
+                let i = wall.node as usize;
+                let end = if wall.heat == WallHeat::Isothermal { 5 } else { 4 };
+                y[at(i) + 1..at(i) + end].copy_from_slice(&v[5 * i + 1..5 * i + end]);
+            }
+            for MirrorNode { node, mirror, .. } in mirrors.within(&rows) {
+                let i = *node as usize;
+                let of = |x: &[f64]| std::array::from_fn(|k| x[k]);
+                let row = &mut y[at(i)..at(i) + 5];
+                row.copy_from_slice(&mirror_rows(mirror, &of(row), &of(&v[5 * i..5 * i + 5])));
+            }
+            let bound = |row: usize| held.partition_point(|&node| (node as usize) < row);
+            for &node in &held[bound(rows.start)..bound(rows.end)] {
+                let i = node as usize;
+                y[at(i)..at(i) + 5].copy_from_slice(&v[5 * i..5 * i + 5]);
+            }
         });
-        for wall in &system.fixed {
-            let (i, end) = (5 * wall.node as usize, if wall.heat == WallHeat::Isothermal { 5 } else { 4 });
-            y[i + 1..i + end].copy_from_slice(&v[i + 1..i + end]);
-        }
-        for MirrorNode { node, mirror, .. } in &system.mirrors.nodes {
-            let i = 5 * *node as usize;
-            let of = |x: &[f64]| std::array::from_fn(|k| x[i + k]);
-            let rows = mirror_rows(mirror, &of(y), &of(v));
-            y[i..i + 5].copy_from_slice(&rows);
-        }
-        for &node in &system.held {
-            let i = 5 * node as usize;
-            y[i..i + 5].copy_from_slice(&v[i..i + 5]);
-        }
         let mut first = n;
         for beside in &self.beside {
             let part = beside.bounds(first);
@@ -174,20 +179,20 @@ impl NewtonStep for FlowStep<'_> {
             let ((r, beside_r), (z, beside_z)) = (r.split_at(n), z.split_at_mut(n));
             let of_flow = |i: usize| weights.get(i).copied().unwrap_or(1.0);
             let system = &self.system.coupled[beside.number];
-            return tight.precondition(system, of_flow, (r, beside_r), (z, beside_z));
+            return tight.precondition(system, (&self.system.team, of_flow), (r, beside_r), (z, beside_z));
         }
         if self.weights.is_empty() {
             self.linear.precondition(self.jacobian, &r[..n], &mut z[..n]);
         } else {
-            let weighted: Vec<f64> =
-                r[..n].iter().enumerate().map(|(i, r)| r * self.weights[i / 5]).collect();
-            self.linear.precondition(self.jacobian, &weighted, &mut z[..n]);
+            let weights = &self.weights;
+            parallel::each(&self.system.team, &mut self.weighted, |i, _| r[i] * weights[i / 5]);
+            self.linear.precondition(self.jacobian, &self.weighted, &mut z[..n]);
         }
         let mut first = n;
         for beside in &self.beside {
             let part = beside.bounds(first);
             let coupled = &mut self.system.coupled[beside.number];
-            coupled.precondition(&r[part.clone()], &mut z[part.clone()]);
+            coupled.precondition(&self.system.team, &r[part.clone()], &mut z[part.clone()]);
             first = part.end;
         }
     }
@@ -223,7 +228,9 @@ impl FlowSystem {
             let mut x = vec![0.0; b.len()];
             let share = step.system.share().cloned();
             let links = share.as_deref().map(|share| share as &dyn Links);
-            let left = newton::solve(&team, &mut step, &at.newton(options), links, &b, &mut x);
+            let mut vectors = std::mem::take(&mut step.linear.vectors);
+            let left = newton::solve(&team, &mut step, &at.newton(options), links, &b, &mut x, &mut vectors);
+            step.linear.vectors = vectors;
             let FlowStep { q, residual, beside, .. } = step;
             self.coupled.iter_mut().for_each(CoupledSystem::leave_direction);
             self.set_beside(&q, 0.0, q.as_flattened());
@@ -233,7 +240,7 @@ impl FlowSystem {
             for Beside { number, values, residual } in beside {
                 let coupled = &mut self.coupled[number];
                 let (part, after) = rest.split_at(values.len());
-                coupled.set_update(part);
+                coupled.set_update(&team, part);
                 (coupled.state.values, coupled.residual, rest) = (values, residual, after);
             }
             if self.coupled.iter().any(|system| !system.drives_flow()) {
@@ -310,6 +317,7 @@ impl FlowSystem {
             q: self.q.clone(),
             residual: self.residual.clone(),
             pseudo_time,
+            weighted: vec![0.0; 5 * weights.len()],
             weights,
             system: self,
             linear,
@@ -355,7 +363,7 @@ impl FlowSystem {
         if coupled[number].has_derivative() {
             coupled[number].direct(&self.direction(way, h), v);
         } else {
-            coupled[number].set_beside(base, h, v);
+            coupled[number].set_beside(&self.team, base, h, v);
         }
         self.coupled = coupled;
     }
@@ -375,7 +383,7 @@ impl FlowSystem {
         if system.has_derivative() {
             system.derivative(&self.direction(way, h), &self.view(&[], &self.fluxes), at, v, y);
         } else {
-            system.differentiate(h, &beside.residual, v, y);
+            system.differentiate(&self.team, h, &beside.residual, v, y);
         }
         self.coupled = coupled;
     }

@@ -122,7 +122,7 @@ impl FlowSolver {
         let mapping = mapping_of(walls.around.as_ref(), &dual, &mesh, &config.space, &team);
         let mut nodes = beginning(&walls, &mesh, &fixed, (n, gas), &free, (&config, &team));
         let mut q: Vec<State> = parallel::map(&team, &nodes, |node| conserved(gas, &primitive_of(node)));
-        mirrors.hold(gas, &mut q, &mut nodes);
+        mirrors.hold(gas, &(0..q.len()), &mut q, &mut nodes);
         laps.end("walls");
         let moments = moments_of(&dual, &mesh, &config.space);
         let turned = turned_edges(&dual, &config.space, over.as_ref(), &mapping, &moments);

@@ -38,7 +38,7 @@ use std::convert::Infallible;
 /// assert!((x[0] - 1.0).abs() < 1e-12 && (x[1] - 2.0).abs() < 1e-12);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Gmres {
     restart: usize,
     longest: usize,
@@ -98,6 +98,12 @@ impl Gmres {
     #[must_use]
     pub fn new(restart: usize) -> Self {
         Self { restart: restart.max(1), longest: restart.max(1), v: Vec::new(), z: Vec::new() }
+    }
+
+    /// The same that restarts after another number of iterations, with the vectors it has.
+    #[must_use]
+    pub fn restarting(self, restart: usize) -> Self {
+        Self { v: self.v, z: self.z, ..Self::new(restart) }
     }
 
     /// Lets cycles become longer, up to `longest` iterations: four times as long after each cycle that has not halved

@@ -33,6 +33,7 @@ use crate::march::{FlowError, Moment};
 use crate::parallel;
 use crate::residual::primitive_of;
 use chromaflow::{Jacobian, OffDiagonal, RowBatches};
+use chromaflow_device::Team;
 use std::sync::Arc;
 
 /// How what the equations take of a node changes, of one unknown phi.
@@ -195,51 +196,67 @@ impl Tight {
     pub fn precondition(
         &mut self,
         system: &CoupledSystem,
-        of_flow: impl Fn(usize) -> f64,
+        (team, of_flow): (&Team, impl Fn(usize) -> f64 + Sync),
         (r, beside_r): (&[f64], &[f64]),
         (z, beside_z): (&mut [f64], &mut [f64]),
     ) {
-        let units = |i: usize| system.units.at(i);
-        self.gather(|i, k| r[N * i + k] * of_flow(i), |i| beside_r[i] * units(i)[1]);
+        let units = &system.units;
+        self.gather(team, |i, k| r[N * i + k] * of_flow(i), |i| beside_r[i] * units.at(i)[1]);
         self.linear.precondition(&self.jacobian, &self.b, &mut self.x);
-        self.scatter(z, |i, x| beside_z[i] = x / units(i)[0]);
+        self.scatter(team, z, beside_z);
+        parallel::each(team, beside_z, |i, x| x / units.at(i)[0]);
     }
 
     /// Solves for the updates of both; what is left of the residual, as [`LinearSolver::solve`] says.
     pub fn solve(
         &mut self,
+        team: &Team,
         system: &mut CoupledSystem,
         residual: &[State],
         update: &mut [f64],
         measure: bool,
     ) -> Result<Option<f64>, usize> {
-        self.gather(|i, k| residual[i][k], |i| system.residual[i]);
+        let beside = &system.residual;
+        self.gather(team, |i, k| residual[i][k], |i| beside[i]);
         self.linear.convert(&mut self.jacobian);
         let left = self.linear.solve(&mut self.jacobian, &self.b, &mut self.x, measure)?;
-        self.scatter(update, |i, x| system.update[i] = x);
+        self.scatter(team, update, &mut system.update);
         Ok(left)
     }
 
-    fn gather(&mut self, own: impl Fn(usize, usize) -> f64, beside: impl Fn(usize) -> f64) {
-        let m = self.nb;
-        for (i, b) in self.b.chunks_exact_mut(N + m).enumerate() {
-            for (k, b) in b[..N].iter_mut().enumerate() {
-                *b = own(i, k);
+    fn gather(
+        &mut self,
+        team: &Team,
+        own: impl Fn(usize, usize) -> f64 + Sync,
+        beside: impl Fn(usize) -> f64 + Sync,
+    ) {
+        let (m, weights) = (self.nb, &self.weights);
+        let n = self.b.len() / (N + m);
+        parallel::rows(team, n, N + m, &mut self.b, |rows, b| {
+            for (i, b) in rows.zip(b.chunks_exact_mut(N + m)) {
+                for (k, b) in b[..N].iter_mut().enumerate() {
+                    *b = own(i, k);
+                }
+                for (v, b) in b[N..].iter_mut().enumerate() {
+                    *b = beside(m * i + v) / weights[m * i + v];
+                }
             }
-            for (v, b) in b[N..].iter_mut().enumerate() {
-                *b = beside(m * i + v) / self.weights[m * i + v];
-            }
-        }
+        });
     }
 
-    fn scatter(&self, own: &mut [f64], mut beside: impl FnMut(usize, f64)) {
-        let m = self.nb;
-        for (i, (x, own)) in self.x.chunks_exact(N + m).zip(own.chunks_exact_mut(N)).enumerate() {
-            own.copy_from_slice(&x[..N]);
-            for (v, x) in x[N..].iter().enumerate() {
-                beside(m * i + v, x * self.weights[m * i + v]);
+    fn scatter(&self, team: &Team, own: &mut [f64], beside: &mut [f64]) {
+        let (m, x, weights) = (self.nb, &self.x, &self.weights);
+        let n = x.len() / (N + m);
+        parallel::rows2(team, n, (N, own), (m, beside), |rows, own, beside| {
+            let parts = own.chunks_exact_mut(N).zip(beside.chunks_exact_mut(m));
+            for (i, (own, beside)) in rows.zip(parts) {
+                let (x, weights) = (&x[i * (N + m)..][..N + m], &weights[i * m..][..m]);
+                own.copy_from_slice(&x[..N]);
+                for v in 0..m {
+                    beside[v] = x[N + v] * weights[v];
+                }
             }
-        }
+        });
     }
 
     /// Gives the memory of the matrix back until the next step.

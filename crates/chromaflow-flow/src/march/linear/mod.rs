@@ -10,6 +10,7 @@ use super::FlowError;
 use crate::config::Implicit;
 use crate::numbering::Numbering;
 use chromaflow::dist::Share;
+use chromaflow::krylov::Gmres;
 use chromaflow::order::{ColoringMethod, PlanOptions};
 use chromaflow::relax::FactorReport;
 use chromaflow::solver::{AssembledSolver, Method, PreconditionerKind, RowOrder, SolverOptions};
@@ -24,6 +25,8 @@ pub struct LinearSolver {
     options: SolverOptions,
     diagonal_bytes: usize,
     share: Option<Arc<Share>>,
+    /// Those of Newton-Krylov steps around it.
+    pub(crate) vectors: Gmres,
 }
 
 /// How the nodes of a mesh are ordered for it: as [`plan_options`] says, in lines where they are relaxed, those that are `given` or others.
@@ -95,7 +98,8 @@ impl LinearSolver {
         };
         let solver = solver.map_err(|e| FlowError::Linear(e.to_string()))?;
         let diagonal_bytes = size_of_val(&*jac.diag);
-        Ok(Self { team: Arc::clone(team), solver, options, diagonal_bytes, share: share.cloned() })
+        let (team, vectors) = (Arc::clone(team), Gmres::default());
+        Ok(Self { team, solver, options, diagonal_bytes, share: share.cloned(), vectors })
     }
 
     /// Bytes besides the Jacobian.

@@ -35,7 +35,8 @@ pub trait NewtonStep {
     fn precondition(&mut self, r: &[f64], z: &mut [f64]);
 }
 
-/// Solves (V/dt + dR/dq) x = b by flexible GMRES, over ranks where there are `links`; |b - A x| / |b|. The step h of a difference is [`difference_step`].
+/// Solves (V/dt + dR/dq) x = b by flexible GMRES, over ranks where there are `links`; |b - A x| / |b|. The step h of a difference is [`difference_step`]. `vectors` are kept from
+/// step to step: memory that is asked for anew is cleared first, by one thread.
 ///
 /// **Source**: Knoll and Keyes (2004), J. Comput. Phys. 193, eq. 10 to 12.
 pub fn solve(
@@ -45,12 +46,16 @@ pub fn solve(
     links: Option<&dyn Links>,
     b: &[f64],
     x: &mut [f64],
+    vectors: &mut Gmres,
 ) -> f64 {
     x.fill(0.0);
     let step = RefCell::new(step);
     let control = Control { tolerance: options.tolerance, max_iterations: options.directions };
-    let mut gmres = Gmres::new(options.directions);
-    gmres.solve(team, &Derivative { step: &step, links }, &mut Plain(&step), b, x, &control).relative_residual
+    let mut gmres = std::mem::take(vectors).restarting(options.directions);
+    let (derivative, mut plain) = (Derivative { step: &step, links }, Plain(&step));
+    let solve = gmres.solve(team, &derivative, &mut plain, b, x, &control);
+    *vectors = gmres;
+    solve.relative_residual
 }
 
 /// The step h of the difference along a direction of length |v| at a state of size |q|: 100 sqrt(eps) |q| / |v|.

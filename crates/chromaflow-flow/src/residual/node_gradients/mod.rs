@@ -10,13 +10,13 @@ mod arguments;
 pub(crate) mod cuda;
 
 use super::ViscousElements;
-use super::viscous::{Cell, Group, Shape};
+use super::viscous::{CELLS_AHEAD, Cell, Group, Shape, in_plane, prefetch_nodes};
 use crate::dual::drawn_together;
 use crate::gradient::NodeRecord;
 use crate::mesh::Planar;
 use crate::mesh::periodic::Periods;
 use crate::parallel;
-use crate::real::{LANES, LaneKernel, Lanes, dispatch};
+use crate::real::{AHEAD, LANES, LaneKernel, Lanes, dispatch, prefetch};
 use chromaflow_device::{Isa, Team};
 use std::ops::Range;
 
@@ -82,8 +82,12 @@ impl<const M: usize, const W: usize> NodeGradients<M, W> {
         parallel::rows(team, nodes.len(), Self::COUNT, out, |rows, out| {
             for (i, gradient) in rows.zip(out.chunks_exact_mut(Self::COUNT)) {
                 let mut sum = [0.0; W];
-                for &cell in &around[row_ptr[i] as usize..row_ptr[i + 1] as usize] {
-                    let part = &cells[cell as usize];
+                for at in row_ptr[i] as usize..row_ptr[i + 1] as usize {
+                    if let Some(&later) = around.get(at + AHEAD) {
+                        prefetch(cells, later);
+                        prefetch(cells.as_flattened(), (W as u32).wrapping_mul(later).wrapping_add(8));
+                    }
+                    let part = &cells[around[at] as usize];
                     for k in 0..Self::COUNT {
                         sum[k] += part[Self::COUNT] * part[k];
                     }
@@ -167,12 +171,13 @@ where
         let mut at = self.range.start;
         while at < self.range.end {
             let count = LANES.min(self.range.end - at);
+            prefetch_nodes(&self.group.nodes, self.field.nodes, at + CELLS_AHEAD, plane);
             let (mut x, mut f, mut more) = ([[zero; 3]; N], [[zero; 3]; N], [[zero; M]; N]);
             for p in 0..N {
                 let (mut index, mut lift) = ([0; LANES], [0.0; LANES]);
                 for l in 0..LANES {
                     let node = self.group.nodes[at + l.min(count - 1)][p];
-                    index[l] = node % plane;
+                    index[l] = in_plane(node, plane);
                     lift[l] = if node >= plane { depth } else { 0.0 };
                 }
                 let record = V::gather(self.field.nodes, &index);

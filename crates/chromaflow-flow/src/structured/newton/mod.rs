@@ -22,6 +22,7 @@ use crate::real::Dual;
 use beside::{Along, Beside};
 use chromaflow::dist::{Links, Share};
 use chromaflow::factor::block_ilu::Fill;
+use chromaflow::krylov::Gmres;
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow::{Jacobian, Team};
 use chromaflow_comm::Op;
@@ -290,7 +291,7 @@ impl StructuredSystem {
         let (mut step, b) = self.step_from_here(newton, at, (pseudo_time, b));
         let (mut x, share) = (vec![0.0; b.len()], step.share.clone());
         let links = share.as_deref().map(|share| share as &dyn Links);
-        let left = newton::solve(&team, &mut step, &options, links, &b, &mut x);
+        let left = newton::solve(&team, &mut step, &options, links, &b, &mut x, &mut Gmres::default());
         for (block, state) in step.system.blocks.iter_mut().zip(step.states) {
             block.w = state;
         }

@@ -13,7 +13,7 @@ use crate::coupled::{
 use crate::limiter::extrapolate;
 use crate::march::Moment;
 use crate::parallel;
-use crate::real::{Dual, Real};
+use crate::real::{AHEAD, Dual, Real, prefetch};
 use crate::residual::{NodeGradients, primitive_of};
 
 impl KOmegaEquations {
@@ -113,6 +113,10 @@ impl KOmegaEquations {
                     r[v] = -dual.volumes[i] * nodes[i].sources[v];
                 }
                 for k in dual.pattern.range(i) {
+                    if let Some(&edge) = dual.edge_of.get(k + AHEAD) {
+                        prefetch(faces, edge);
+                        prefetch(flow.fluxes, edge);
+                    }
                     let (j, edge) = (dual.pattern.col_idx()[k] as usize, dual.edge_of[k] as usize);
                     let sign = if j > i { 1.0 } else { -1.0 };
                     let (mass, [carried, through]) = (flow.fluxes[edge][0], faces[edge]);
@@ -131,9 +135,10 @@ impl KOmegaEquations {
                 }
             }
         });
-        flow.each_open_node(|_, i, mass| {
+        let inflow = self.inflow;
+        flow.at_open_nodes(NB, residual, |open, r| {
             for v in 0..NB {
-                residual[NB * i + v] += flux_entering(mass, values[NB * i + v], self.inflow[v]);
+                r[v] += flux_entering(open.mass, values[NB * open.node + v], inflow[v]);
             }
         });
         let residual = &*residual;

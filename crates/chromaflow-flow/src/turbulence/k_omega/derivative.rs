@@ -8,7 +8,7 @@ use crate::coupled::{
 use crate::limiter::extrapolate;
 use crate::march::Moment;
 use crate::parallel;
-use crate::real::{Dual, Real};
+use crate::real::{AHEAD, Dual, Real, prefetch};
 use crate::residual::primitive_of;
 use crate::wall_law::{LawNode, law_gradient};
 
@@ -123,6 +123,10 @@ impl KOmegaEquations {
                     r[v] = -dual.volumes[i] * terms[i][1][v];
                 }
                 for k in dual.pattern.range(i) {
+                    if let Some(&edge) = dual.edge_of.get(k + AHEAD) {
+                        prefetch(faces, edge);
+                        prefetch(flow.fluxes, edge);
+                    }
                     let (j, edge) = (dual.pattern.col_idx()[k] as usize, dual.edge_of[k] as usize);
                     let sign = if j > i { 1.0 } else { -1.0 };
                     let (mass, (passing, mass_along)) = (flow.fluxes[edge][0], faces[edge]);
@@ -141,15 +145,13 @@ impl KOmegaEquations {
             }
         });
         self.way = own;
-        let mut masses = Vec::new();
-        moved.each_open_node(|_, _, mass| masses.push(mass));
-        let mut ends = masses.into_iter();
-        flow.each_open_node(|_, i, mass| {
-            let end = ends.next().expect("as many open nodes as before");
-            let mass = along(mass, (end - mass) / way.h);
+        let inflow = self.inflow;
+        flow.at_open_nodes(NB, out, |open, out| {
+            let (i, mass) = (open.node, open.mass);
+            let mass = along(mass, (moved.mass_out(open) - mass) / way.h);
             for v in 0..NB {
                 let value = along(values[NB * i + v], changes[NB * i + v]);
-                out[NB * i + v] += flux_entering(mass, value, Along::c(self.inflow[v])).d[0];
+                out[v] += flux_entering(mass, value, Along::c(inflow[v])).d[0];
             }
         });
     }

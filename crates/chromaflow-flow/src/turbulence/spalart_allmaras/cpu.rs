@@ -10,7 +10,7 @@ use crate::gas::{temperature, viscosity};
 use crate::limiter::extrapolate;
 use crate::march::Moment;
 use crate::parallel;
-use crate::real::{Dual, Real};
+use crate::real::{AHEAD, Dual, Real, prefetch};
 use crate::residual::primitive_of;
 use crate::turbulence::walls::replace_shear;
 
@@ -69,6 +69,10 @@ impl SaEquation {
         });
         parallel::rows(flow.team, dual.edges.len(), 1, faces, |edges, out| {
             for (edge, face) in edges.zip(out) {
+                if let Some(&[_, far]) = dual.edges.get(edge + AHEAD) {
+                    prefetch(flow.nodes, far);
+                    prefetch(gradients.as_flattened(), 4 * far + 3);
+                }
                 *face = self.face(flow, nut, gradients, edge);
             }
         });
@@ -77,6 +81,9 @@ impl SaEquation {
             for (i, r) in rows.zip(out) {
                 *r = -dual.volumes[i] * source[i][0];
                 for k in dual.pattern.range(i) {
+                    if let Some(&edge) = dual.edge_of.get(k + AHEAD) {
+                        prefetch(faces, edge);
+                    }
                     let j = dual.pattern.col_idx()[k] as usize;
                     let sign = if j > i { 1.0 } else { -1.0 };
                     let [volume, carried, through] = faces[dual.edge_of[k] as usize];
@@ -89,8 +96,10 @@ impl SaEquation {
                 }
             }
         });
-        flow.each_open_node(|_, i, mass| {
-            residual[i] += flux_entering(mass / flow.nodes[i][0], nut[i], self.config.inflow);
+        let inflow = self.config.inflow;
+        flow.at_open_nodes(1, residual, |open, r| {
+            let i = open.node;
+            r[0] += flux_entering(open.mass / flow.nodes[i][0], nut[i], inflow);
         });
         self.work = work;
     }

@@ -96,6 +96,6 @@ impl FlowSystem {
     pub(super) fn solve_tight(&mut self, at: &Moment) -> Result<Option<f64>, usize> {
         let number = self.driving().expect(AT_HAND);
         let tight = self.tight.as_mut().expect(AT_HAND);
-        tight.solve(&mut self.coupled[number], &self.residual, &mut self.update, at.measure)
+        tight.solve(&self.team, &mut self.coupled[number], &self.residual, &mut self.update, at.measure)
     }
 }
