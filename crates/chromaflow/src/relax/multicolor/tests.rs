@@ -167,7 +167,7 @@ fn what_is_left_out_from_zero_is_zero() {
                         let setup = RelaxOptions { isa: Some(isa), ..RelaxOptions::default() };
                         let mut x = vec![if guess == Guess::Zero { 1e300 } else { 0.0 }; system.b.len()];
                         let options =
-                            SolveOptions { guess, direction, damping, ..SolveOptions::sweeps(sweeps) };
+                            SolveOptions { direction, damping, guess, ..SolveOptions::sweeps(sweeps) };
                         let mut mc = relaxation(&system, threads, setup);
                         mc.solve(&system.jac, &system.b, &mut x, &options).unwrap();
                         x
