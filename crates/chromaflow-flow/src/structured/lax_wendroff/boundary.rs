@@ -2,7 +2,7 @@
 
 use super::block::NodeBlock;
 use super::cells::STEP;
-use super::pointwise::{bounded_state, corner_gradient, corner_mean, face_flux};
+use super::pointwise::{boundary_face_state, bounded_state, corner_gradient, corner_mean, face_flux};
 use crate::bc::{Condition, ConditionClass, ConditionKind, condition_class};
 use crate::equations::perfect_gas::{N, State};
 use crate::flux::flux_change;
@@ -79,7 +79,7 @@ impl NodePatch {
             let state = block.state(block.nodes.inside(node));
             q = std::array::from_fn(|c| q[c] + 0.25 * state[c]);
         }
-        let w = primitive(gas, &q);
+        let w = boundary_face_state(&self.condition, gas, &primitive(gas, &q), &face.area);
         let through = face_flux(&self.condition, gas, &w, &face.area);
         (w, through)
     }

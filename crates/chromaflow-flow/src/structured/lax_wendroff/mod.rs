@@ -34,8 +34,8 @@ mod step;
 mod tests;
 
 pub use pointwise::{
-    bounded_state, corner_face, corner_gradient, corner_mean, face_flux, slip_state, smoothing,
-    smoothing_weights,
+    boundary_face_state, bounded_state, corner_face, corner_gradient, corner_mean, face_flux, slip_state,
+    smoothing, smoothing_weights,
 };
 
 use super::config::{Scheme, StructuredConfig};

@@ -25,10 +25,10 @@ boundary_fluxes(BoundaryFluxes) {
         for (int c = 0; c < 5; c++) mean[c] += 0.25 * corner[c];
     }
     const pointwise::Gas<double> gas = setup->gas();
-    const State w = pointwise::primitive(gas, mean);
     Vec3 n = area_at(area + 3 * side.axis * total, total, place);
     if (!side.high)
         for (int c = 0; c < 3; c++) n[c] = -n[c];
+    const State w = pointwise::boundary_face_state(condition, gas, pointwise::primitive(gas, mean), n);
     const State flux = pointwise::face_flux(condition, gas, w, n);
     for (int c = 0; c < 5; c++) fluxes[(u64)c * count + f] = flux[c];
     Vec3 friction = {0, 0, 0};
