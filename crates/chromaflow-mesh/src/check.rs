@@ -188,7 +188,7 @@ impl Checker<'_> {
     /// Looks at the volumes of all elements, or of some of each type, and for nodes that no element has.
     pub(crate) fn volumes(&mut self, some: Option<&[Vec<u32>; 4]>) {
         let mesh = self.mesh;
-        let parts = parts(self.threads, mesh.elements());
+        let (parts, depth) = (parts(self.threads, mesh.elements()), mesh.planar.map(|planar| planar.depth));
         let used: Vec<AtomicBool> = mesh.nodes.iter().map(|_| AtomicBool::new(false)).collect();
         par::each_part(parts, |part| {
             for (_, _, list) in topology::part_of(mesh, parts, part) {
@@ -210,7 +210,7 @@ impl Checker<'_> {
                     p.clear();
                     p.extend(mesh.nodes_of(kind, i).iter().map(|&n| mesh.nodes[n as usize]));
                     let v = volume(kind, &p);
-                    let flat = is_flat(v, &p);
+                    let flat = is_flat(v, &p, depth);
                     if v < 0.0 || flat {
                         bad.push((i, v, flat));
                     }
@@ -447,11 +447,13 @@ fn turns(mesh: &Mesh, a: HalfFace, b: HalfFace) -> Option<bool> {
     same_turn(&fa[..n], &fb[..n])
 }
 
-/// Whether a volume is nothing but rounding, for an element with the corners `p`.
-pub(crate) fn is_flat(volume: f64, p: &[[f64; 3]]) -> bool {
-    let square = p[1..].iter().map(|x| sub(*x, p[0])).map(|d| dot(d, d)).fold(0.0, f64::max);
-    let length = square.sqrt();
-    volume.abs() <= 1e-15 * length.powi(3)
+/// Whether a volume is nothing but rounding, for an element with the corners `p`; of a layer `depth` thick, which may be far from the size of
+/// its cells, whether the area is.
+pub(crate) fn is_flat(volume: f64, p: &[[f64; 3]], depth: Option<f64>) -> bool {
+    let inside = if depth.is_some() { [1.0, 1.0, 0.0] } else { [1.0; 3] };
+    let along = |x: &[f64; 3]| std::array::from_fn(|d| inside[d] * (x[d] - p[0][d]));
+    let square = p[1..].iter().map(along).map(|d: [f64; 3]| dot(d, d)).fold(0.0, f64::max);
+    volume.abs() <= 1e-15 * square * depth.unwrap_or_else(|| square.sqrt())
 }
 
 /// Union-find with a parity: which of two classes each member is in, relative to its root.

@@ -324,6 +324,7 @@ impl Raw {
 
 /// Turns over elements of negative volume; of each type those whose volume was not clearly positive before.
 pub(crate) fn orient_elements(mesh: &mut Mesh, flipped: &mut Flipped, threads: usize) -> [Vec<u32>; 4] {
+    let depth = mesh.planar.map(|planar| planar.depth);
     let nodes = std::mem::take(&mut mesh.nodes);
     let lists = [
         (Kind::Tetrahedron, mesh.tets.as_flattened_mut()),
@@ -343,7 +344,7 @@ pub(crate) fn orient_elements(mesh: &mut Mesh, flipped: &mut Flipped, threads: u
                 p.clear();
                 p.extend(e.iter().map(|&i| nodes[i as usize]));
                 let v = volume(kind, &p);
-                let flat = is_flat(v, &p);
+                let flat = is_flat(v, &p, depth);
                 if v < 0.0 && !flat {
                     mirror(kind, e);
                     turned += 1;

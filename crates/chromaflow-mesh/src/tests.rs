@@ -94,6 +94,33 @@ fn what_cannot_be_read_says_why() {
     assert!(error.contains(".su2"), "{error}");
 }
 
+/// The layer of a planar mesh has a thickness of one in any unit, however small its cells are beside that.
+#[test]
+fn planar_meshes_are_read_in_any_unit() {
+    let folder = tempfile::tempdir().unwrap();
+    for size in [1e-30, 1e-9, 1.0, 1e9, 1e30] {
+        let nodes: Vec<String> = [[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1]]
+            .map(|[x, y]: [i32; 2]| format!("{:e} {:e}", size * f64::from(x), size * f64::from(y)))
+            .into();
+        let text = |last: &str| {
+            format!(
+                "NDIME= 2\nNELEM= 3\n9 0 1 4 3\n5 1 2 4\n{last}\nNPOIN= 6\n{}\nNMARK= 1\nMARKER_TAG= rim\nMARKER_ELEMS= 6\n\
+                 3 0 1\n3 1 2\n3 2 5\n3 5 4\n3 4 3\n3 3 0\n",
+                nodes.join("\n")
+            )
+        };
+        let path = folder.path().join("layer.su2");
+        std::fs::write(&path, text("5 2 5 4")).unwrap();
+        let loaded = load(&path, &ReadOptions::default()).unwrap();
+        assert!(loaded.report.is_clean(), "{size}: {}", loaded.report);
+        assert_eq!(loaded.mesh.elements(), 3);
+        // Nothing of its own area is left of the last one.
+        std::fs::write(&path, text("5 0 2 1")).unwrap();
+        let flat = load(&path, &ReadOptions::default()).unwrap();
+        assert!(flat.report.to_string().contains("zero_volume"), "{size}: {}", flat.report);
+    }
+}
+
 #[test]
 fn round_trips() {
     let folder = tempfile::tempdir().unwrap();
