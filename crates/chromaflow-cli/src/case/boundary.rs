@@ -1,6 +1,6 @@
 //! The values of `[boundary]`: a word, or a table with parameters. Words and parameters are those of the flow crate's table.
 
-use chromaflow_flow::bc::{Shape, Value, WORDS, Word};
+use chromaflow_flow::bc::{Shape, Stream, Value, WORDS, Word};
 use chromaflow_flow::config::Boundary;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
@@ -36,12 +36,12 @@ static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 });
 
 impl BoundarySpec {
-    /// The solver's boundary condition; `along` is the direction of the free stream.
+    /// The solver's boundary condition in the free stream `stream`.
     ///
     /// # Errors
     /// A parameter that is missing, not positive, or that the condition does not have.
-    pub fn config(&self, along: [f64; 3]) -> Result<Boundary, String> {
-        self.word.boundary(&self.values, along)
+    pub fn config(&self, stream: Stream) -> Result<Boundary, String> {
+        self.word.boundary(&self.values, stream)
     }
 
     /// Whether it is a plane of symmetry.

@@ -5,6 +5,7 @@ use super::{
     Source, Viscosity, nearest,
 };
 use crate::error::CliResult;
+use chromaflow_flow::bc::Stream;
 use chromaflow_flow::config as flow;
 use chromaflow_flow::mesh::{Mesh, ReadOptions, read_lines};
 use std::path::{Path, PathBuf};
@@ -61,7 +62,8 @@ impl CaseFile {
         }
         let lift_axis = config.reference.lift_axis.unwrap_or(if planar { 1 } else { 2 });
         let along = direction(f.alpha, f.beta, lift_axis);
-        self.boundaries(source, markers, along, &mut config)?;
+        let stream = Stream { along, mach: f.mach, gamma: f.gamma };
+        self.boundaries(source, markers, stream, &mut config)?;
         for name in &self.reference.markers {
             let at = ["reference", "markers"];
             match config.boundaries.get(name) {
@@ -159,7 +161,7 @@ impl CaseFile {
         &self,
         source: &Source,
         markers: &[(String, Option<flow::Boundary>)],
-        along: [f64; 3],
+        stream: Stream,
         config: &mut flow::FlowConfig,
     ) -> CliResult<()> {
         let names = || markers.iter().map(|(name, _)| name.as_str());
@@ -171,7 +173,7 @@ impl CaseFile {
                 return Err(source
                     .error(&at, &format!("the mesh has no marker `{name}`{hint} (its markers: {list})")));
             }
-            let boundary = spec.config(along).map_err(|e| source.error(&at, &e))?;
+            let boundary = spec.config(stream).map_err(|e| source.error(&at, &e))?;
             config.boundaries.insert(name.clone(), boundary);
             if let Some(partner) = spec.partner() {
                 config.partners.insert(name.clone(), partner.to_owned());

@@ -7,19 +7,23 @@ use chromaflow_flow::mesh::{Marker, Mesh};
 use std::fmt::Write;
 
 /// What stands in a name, and the condition that it speaks for; the first one found counts.
-const NAMES: [(&[&str], Guess); 8] = [
+const NAMES: [(&[&str], Guess); 10] = [
     (&["period", "cyclic"], Guess::Periodic),
     (&["sym"], Guess::Symmetry),
-    (&["far", "freestream", "riemann", "outer", "ambient", "top"], Guess::Farfield),
-    (&["inlet", "inflow", "nozzle"], Guess::Inlet),
-    (&["outlet", "outflow", "exit", "back_pressure", "backpressure"], Guess::Outlet),
-    (&["noslip", "no_slip", "viscous", "adiabatic"], Guess::NoSlip),
+    (&["far", "freestream", "riemann"], Guess::Farfield),
+    (&["noslip", "viscous", "adiabatic"], Guess::NoSlip),
     (&["slip", "tangency", "inviscid", "euler"], Guess::SlipWall),
-    (
-        &["wall", "wing", "airfoil", "body", "fuselage", "cylinder", "plate", "tail", "flap", "slat"],
-        Guess::Wall,
-    ),
+    // The wall of an inlet, or the outer one of a pipe, is a wall.
+    (&["wall"], Guess::Wall),
+    (&["inlet", "inflow", "nozzle"], Guess::Inlet),
+    (&["outlet", "outflow", "exit", "backpressure"], Guess::Outlet),
+    (&["wing", "airfoil", "body", "fuselage", "cylinder", "plate", "tail", "flap", "slat"], Guess::Wall),
+    (&["outer", "ambient", "top"], Guess::Farfield),
 ];
+
+/// Names that say all by themselves, with or without a number.
+const WHOLE_NAMES: [(&[&str], Guess); 3] =
+    [(&["in", "entry", "entrance"], Guess::Inlet), (&["out"], Guess::Outlet), (&["ff"], Guess::Farfield)];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Guess {
@@ -57,18 +61,30 @@ pub struct Proposal {
 }
 
 /// A condition for every marker of a mesh that the mesh file itself does not give one. `viscous`: walls are without slip.
-pub fn proposals(mesh: &Mesh, viscous: bool, mach: f64, gamma: f64) -> Vec<Proposal> {
+pub fn proposals(mesh: &Mesh, viscous: bool) -> Vec<Proposal> {
     let (low, high) = bounds(mesh.nodes.iter().copied());
-    let told = |marker: &Marker| by_code(marker).or_else(|| by_name(&marker.name));
+    let named = |marker: &Marker| match by_name(&marker.name) {
+        // What comes out of a nozzle comes through a plane; its sides are walls.
+        Some(Guess::Inlet) if says_nozzle(&marker.name) && plane_of(mesh, marker).is_none() => {
+            Some(Guess::Wall)
+        }
+        other => other,
+    };
+    let told = |marker: &Marker| by_code(marker).or_else(|| named(marker));
     let is_duct =
         [Guess::Inlet, Guess::Outlet].iter().all(|end| mesh.markers.iter().any(|m| told(m) == Some(*end)));
+    let body = if is_duct { body_inside(mesh, &named) } else { None };
+    let beside = |marker: &Marker| body.as_ref().is_some_and(|body| body.is_far(mesh, marker));
     let open = mesh.markers.iter().filter(|m| known(m).is_none());
     let mut guesses: Vec<(&Marker, Guess, &'static str)> = open
         .map(|marker| {
             let (guess, reason) = by_code(marker)
                 .map(|guess| (guess, "by its code in the .mapbc file"))
-                .or_else(|| by_name(&marker.name).map(|guess| (guess, "by its name")))
+                .or_else(|| named(marker).map(|guess| (guess, "by its name")))
                 .unwrap_or_else(|| match by_place(mesh, marker, low, high) {
+                    (Guess::Farfield, _) if is_duct && beside(marker) => {
+                        (Guess::Farfield, "it bounds the mesh, far from the body inside")
+                    }
                     (Guess::Farfield, _) if is_duct => {
                         (Guess::Wall, "it lies between an inlet and an outlet")
                     }
@@ -87,10 +103,48 @@ pub fn proposals(mesh: &Mesh, viscous: bool, mach: f64, gamma: f64) -> Vec<Propo
             let value = format!("{{ kind = \"periodic\", with = {partner:?} }}");
             return Proposal { marker: marker.name.clone(), value, reason, wall: false };
         }
-        let value = value(guess, viscous, mach, gamma);
+        let value = value(guess, viscous);
         Proposal { marker: marker.name.clone(), value, reason, wall: guess.is_wall() }
     });
     proposals.collect()
+}
+
+/// What stands free within a mesh that has an inlet and an outlet.
+struct BodyInside {
+    low: [f64; 3],
+    high: [f64; 3],
+}
+
+/// Sides of a tunnel that are this many times a body's height away from it are open to the stream; nearer ones are walls.
+const BESIDE: f64 = 3.0;
+
+/// The walls that touch no bound of a planar mesh, of one in space those of planes of symmetry or periodic sides at most, and the end behind them.
+fn body_inside(mesh: &Mesh, named: impl Fn(&Marker) -> Option<Guess>) -> Option<BodyInside> {
+    let (low, high) = bounds(mesh.nodes.iter().copied());
+    let axes = if mesh.planar.is_some() { 0..2 } else { 0..3 };
+    let near = 1e-6 * axes.clone().map(|k| high[k] - low[k]).fold(0.0, f64::max);
+    let boxes = mesh.markers.iter().filter_map(|marker| {
+        let wall = named(marker).map_or(by_place(mesh, marker, low, high).0, |guess| guess).is_wall();
+        let nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
+        let (a, b) = bounds(nodes.map(|&n| mesh.nodes[n as usize]));
+        let before = axes.clone().filter(|&k| a[k] - low[k] < near).count();
+        let behind = axes.clone().skip(1).filter(|&k| high[k] - b[k] < near).count();
+        let most = if mesh.planar.is_some() { 0 } else { 2 };
+        (wall && a[0] - low[0] >= near && before + behind <= most).then_some([a, b])
+    });
+    let (low, high) = bounds(boxes.flatten());
+    low[0].is_finite().then_some(BodyInside { low, high })
+}
+
+impl BodyInside {
+    fn is_far(&self, mesh: &Mesh, marker: &Marker) -> bool {
+        let axes = if mesh.planar.is_some() { 0..2 } else { 0..3 };
+        let height = axes.clone().skip(1).map(|k| self.high[k] - self.low[k]).fold(0.0, f64::max);
+        let off = |x: [f64; 3], k: usize| (self.low[k] - x[k]).max(x[k] - self.high[k]).max(0.0);
+        let distance = |x: [f64; 3]| axes.clone().map(|k| off(x, k).powi(2)).sum::<f64>().sqrt();
+        let mut nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
+        nodes.all(|&n| distance(mesh.nodes[n as usize]) >= BESIDE * height)
+    }
 }
 
 /// A plane of symmetry cuts the body, or is a plane of coordinates, as in front of nozzles: others that are guessed to be one by their place and that no
@@ -128,10 +182,17 @@ fn by_code(marker: &Marker) -> Option<Guess> {
     }
 }
 
+fn says_nozzle(name: &str) -> bool {
+    name.to_lowercase().contains("nozzle")
+}
+
 fn by_name(name: &str) -> Option<Guess> {
-    let name = name.to_ascii_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| name.contains(word));
-    NAMES.iter().find(|(words, _)| says(words)).map(|(_, guess)| *guess)
+    // "free stream", "Free-Stream" and "FREE_STREAM" are one.
+    let name: String = name.to_lowercase().chars().filter(|c| !matches!(c, ' ' | '_' | '-' | '.')).collect();
+    let alone = name.trim_matches(|c: char| c.is_ascii_digit());
+    let whole = WHOLE_NAMES.iter().find(|(words, _)| words.contains(&alone));
+    let part = || NAMES.iter().find(|(words, _)| words.iter().any(|word| name.contains(word)));
+    whole.or_else(part).map(|(_, guess)| *guess)
 }
 
 /// A marker that lies in one plane at an end of a three-dimensional mesh, along the stream, is a symmetry plane; one that reaches the bounds of the
@@ -144,7 +205,7 @@ fn by_place(mesh: &Mesh, marker: &Marker, low: [f64; 3], high: [f64; 3]) -> (Gue
     let near = |p: f64, q: f64| (p - q).abs() < 1e-6 * size;
     let touched = |k: usize| usize::from(near(a[k], low[k])) + usize::from(near(b[k], high[k]));
     let flat = axes.clone().any(|k| near(a[k], b[k]) && (near(a[k], low[k]) || near(a[k], high[k])));
-    let end = if mesh.planar.is_some() { None } else { is_end(mesh, marker, 1e-6 * size) };
+    let end = if mesh.planar.is_some() { None } else { is_end(mesh, marker) };
     if end.is_some_and(|along| along > ACROSS) {
         (Guess::Farfield, "it is a plane across the stream at an end of the mesh")
     } else if mesh.planar.is_none() && (flat || end.is_some()) {
@@ -161,8 +222,32 @@ const ACROSS: f64 = std::f64::consts::FRAC_1_SQRT_2;
 
 /// Of a marker that lies in one plane, of any direction, with the mesh on one side of it, as the sides of a sector: how much of its normal
 /// lies along x.
-fn is_end(mesh: &Mesh, marker: &Marker, within: f64) -> Option<f64> {
+fn is_end(mesh: &Mesh, marker: &Marker) -> Option<f64> {
+    let plane = plane_of(mesh, marker)?;
+    mesh.nodes.iter().all(|&x| plane.beyond(x) < plane.within).then(|| plane.normal[0].abs())
+}
+
+/// A plane.
+struct Plane {
+    point: [f64; 3],
+    /// Of unit length, out of the mesh.
+    normal: [f64; 3],
+    /// How far what counts as in it may lie off it.
+    within: f64,
+}
+
+impl Plane {
+    fn beyond(&self, x: [f64; 3]) -> f64 {
+        (0..3).map(|k| (x[k] - self.point[k]) * self.normal[k]).sum()
+    }
+}
+
+/// The plane in which all nodes of a marker lie, where there is one.
+fn plane_of(mesh: &Mesh, marker: &Marker) -> Option<Plane> {
     let at = |n: u32| mesh.nodes[n as usize];
+    let (low, high) = bounds(mesh.nodes.iter().copied());
+    let axes = if mesh.planar.is_some() { 0..2 } else { 0..3 };
+    let within = 1e-6 * axes.map(|k| high[k] - low[k]).fold(0.0, f64::max);
     let mut normal = [0.0; 3];
     let quads = marker.quads.iter().flat_map(|&[a, b, c, d]| [[a, b, c], [a, c, d]]);
     for [a, b, c] in marker.triangles.iter().copied().chain(quads) {
@@ -172,11 +257,8 @@ fn is_end(mesh: &Mesh, marker: &Marker, within: f64) -> Option<f64> {
     let length = normal.iter().map(|n| n * n).sum::<f64>().sqrt();
     let mut nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
     let &first = nodes.next()?;
-    let outside = |x: [f64; 3]| (0..3).map(|k| (x[k] - at(first)[k]) * normal[k]).sum::<f64>() / length;
-    let is_end = length > 0.0
-        && nodes.all(|&n| outside(at(n)).abs() < within)
-        && mesh.nodes.iter().all(|&x| outside(x) < within);
-    is_end.then(|| normal[0].abs() / length)
+    let plane = Plane { point: at(first), normal: normal.map(|n| n / length), within };
+    (length > 0.0 && nodes.all(|&n| plane.beyond(at(n)).abs() < within)).then_some(plane)
 }
 
 /// The least and the largest coordinates.
@@ -187,7 +269,7 @@ pub fn bounds(nodes: impl Iterator<Item = [f64; 3]>) -> ([f64; 3], [f64; 3]) {
     })
 }
 
-fn value(guess: Guess, viscous: bool, mach: f64, gamma: f64) -> String {
+fn value(guess: Guess, viscous: bool) -> String {
     let word = match guess {
         Guess::Symmetry => "symmetry",
         Guess::Periodic => "periodic",
@@ -195,14 +277,8 @@ fn value(guess: Guess, viscous: bool, mach: f64, gamma: f64) -> String {
         Guess::NoSlip => "no_slip",
         Guess::Wall if viscous => "no_slip",
         Guess::Wall | Guess::SlipWall => "slip_wall",
-        // The total state of the free stream, and its static pressure.
-        Guess::Inlet => {
-            let ratio = 1.0 + 0.5 * (gamma - 1.0) * mach * mach;
-            let pressure = ratio.powf(gamma / (gamma - 1.0));
-            return format!(
-                "{{ kind = \"inlet\", total_pressure = {pressure:.6}, total_temperature = {ratio:.6} }}"
-            );
-        }
+        // With the total state of the free stream, whatever its Mach number is set to.
+        Guess::Inlet => "inlet",
         Guess::Outlet => return "{ kind = \"outlet\", pressure = 1.0 }".to_owned(),
     };
     format!("\"{word}\"")
@@ -229,7 +305,7 @@ fn key(name: &str) -> String {
 impl CaseFile {
     /// What to say of the markers that nothing gives a condition: which they are, and lines to paste.
     pub fn without_condition(&self, mesh: &Mesh) -> Option<String> {
-        let mut open = proposals(mesh, self.flow.equations.is_viscous(), self.flow.mach, self.flow.gamma);
+        let mut open = proposals(mesh, self.flow.equations.is_viscous());
         let spoken_for = |marker: &str| self.boundary.values().any(|spec| spec.partner() == Some(marker));
         open.retain(|p| !self.boundary.contains_key(&p.marker) && !spoken_for(&p.marker));
         // A name that the mesh does not have is what to say first.
@@ -258,7 +334,7 @@ mod tests {
     }
 
     fn values(mesh: &Mesh, viscous: bool) -> Vec<String> {
-        proposals(mesh, viscous, 0.5, 1.4).into_iter().map(|p| p.value).collect()
+        proposals(mesh, viscous).into_iter().map(|p| p.value).collect()
     }
 
     /// Sides of a sheared box are planes at its ends, whatever their direction; one that is bent is not, and the stream crosses those across it.
@@ -306,14 +382,14 @@ mod tests {
         let cube = box_mesh([1; 3], [1.0; 3], Cells::Hexes, 0.0);
         let mesh =
             named(cube.clone(), &["Inflow", "OUTLET", "sym plane", "Far-Field", "slipwall", "fuselage"]);
-        let inlet = "{ kind = \"inlet\", total_pressure = 1.186213, total_temperature = 1.050000 }";
+        let inlet = "\"inlet\"";
         let outlet = "{ kind = \"outlet\", pressure = 1.0 }";
         let rest = ["\"symmetry\"", "\"farfield\"", "\"slip_wall\""];
         for (viscous, wall) in [(false, "\"slip_wall\""), (true, "\"no_slip\"")] {
             let expected = [&[inlet, outlet][..], &rest, &[wall]].concat();
             assert_eq!(values(&mesh, viscous), expected);
         }
-        let lines = lines(&proposals(&mesh, false, 0.5, 1.4));
+        let lines = lines(&proposals(&mesh, false));
         assert!(lines.contains("\"sym plane\" = \"symmetry\""), "{lines}");
         let parsed: toml::Table = toml::from_str(&lines).unwrap();
         assert_eq!(parsed.len(), 6, "they can be pasted");
@@ -325,10 +401,33 @@ mod tests {
             ("back_pressure", Guess::Outlet),
             ("farfield_riem", Guess::Farfield),
             ("viscous_solid", Guess::NoSlip),
+            ("Free Stream", Guess::Farfield),
+            ("FREE-STREAM", Guess::Farfield),
+            ("No Slip", Guess::NoSlip),
+            ("supersonic inflow", Guess::Inlet),
+            ("IN_1", Guess::Inlet),
+            ("out", Guess::Outlet),
+            ("FF", Guess::Farfield),
+            ("Top Wall", Guess::Wall),
+            ("outer_wall", Guess::Wall),
+            ("inlet-wall", Guess::Wall),
+            ("wing_top", Guess::Wall),
+            ("tunnel-top", Guess::Farfield),
         ] {
             assert!(by_name(name) == Some(expected), "{name}");
         }
         assert!(by_name("pressure").is_none());
+        assert!(by_name("intake").is_none());
+    }
+
+    /// A jet comes out of a nozzle's plane; what is bent is the nozzle.
+    #[test]
+    fn sides_of_nozzles_are_walls() {
+        let mut mesh = box_mesh([3; 3], [1.0; 3], Cells::Hexes, 0.0);
+        mesh.nodes.iter_mut().for_each(|x| x[1] += 0.1 * x[0] * x[0]);
+        let got = values(&named(mesh, &["nozzle", "outlet", "nozzle_low", "NOZZLE high", "5", "6"]), false);
+        assert_eq!(got[2..4], ["\"slip_wall\""; 2]);
+        assert_eq!(got[0], "\"inlet\"");
     }
 
     /// What bounds a mesh with an inlet and an outlet are the walls of a duct; without one of them the far field.
@@ -339,6 +438,29 @@ mod tests {
         let sides = |names: [&str; 6]| values(&named(mesh.clone(), &names), true)[2..4].to_vec();
         assert_eq!(sides(["inlet", "outlet", "low", "high", "5", "6"]), ["\"no_slip\""; 2]);
         assert_eq!(sides(["inlet", "end", "low", "high", "5", "6"]), ["\"farfield\""; 2]);
+    }
+
+    /// Sides of a mesh between an inlet and an outlet are open to the stream where they are far from a body inside, walls beside it.
+    #[test]
+    fn sides_far_from_a_body_are_open() {
+        let mut mesh = box_mesh([12; 3], [1.0; 3], Cells::Hexes, 0.0);
+        let node = |x: [f64; 3]| {
+            let off = |y: &[f64; 3]| (0..3).map(|k| (x[k] - y[k]).abs()).fold(0.0, f64::max);
+            mesh.nodes.iter().position(|y| off(y) < 1e-9).unwrap() as u32
+        };
+        // A plate across the stream.
+        let plate = |low: f64, high: f64| {
+            [[low, low], [high, low], [high, high], [low, high]].map(|[y, z]| node([0.5, y, z]))
+        };
+        let plates = [plate(5.0 / 12.0, 0.5), plate(0.25, 0.75)];
+        mesh.nodes.iter_mut().for_each(|x| x[1] += 0.1 * x[0] * x[0]);
+        let names = ["inlet", "outlet", "low", "high", "sym5", "sym6"];
+        for (plate, expected) in plates.into_iter().zip(["\"farfield\"", "\"slip_wall\""]) {
+            let mut mesh = named(mesh.clone(), &names);
+            mesh.markers.push(Marker { name: "thing".to_owned(), quads: vec![plate], ..Marker::default() });
+            let got = values(&mesh, false);
+            assert_eq!([&got[2], &got[3], &got[6]], [expected, expected, "\"slip_wall\""]);
+        }
     }
 
     #[test]

@@ -354,8 +354,8 @@ fn markers_are_matched_with_the_mesh() {
     assert!(error.contains("no marker `wign`; did you mean `wing`? (its markers: wing, far)"), "{error}");
     let error = of("wing = \"slip_wall\"").unwrap_err();
     assert!(error.contains("no condition for the mesh's marker `far`"), "{error}");
-    let error = of("wing = \"inlet\"\nfar = \"farfield\"").unwrap_err();
-    assert!(error.contains("`inlet` needs `total_pressure`"), "{error}");
+    let error = of("wing = \"outlet\"\nfar = \"farfield\"").unwrap_err();
+    assert!(error.contains("`outlet` needs `pressure`"), "{error}");
     let error = of("wing = { kind = \"symmetry\", pressure = 1.0 }").unwrap_err();
     assert!(error.contains("`symmetry` has no parameter `pressure`"), "{error}");
 }

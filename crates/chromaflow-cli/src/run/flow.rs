@@ -30,6 +30,19 @@ pub fn choking(boundaries: &BTreeMap<String, Boundary>, mach: f64) -> Option<Str
     })
 }
 
+/// Says of inlets whose total state is given that they let no supersonic stream in.
+pub fn throttling(boundaries: &BTreeMap<String, Boundary>, mach: f64) -> Option<String> {
+    let inlets = boundaries.iter().filter(|(_, boundary)| matches!(boundary, Boundary::Inlet { .. }));
+    let names: Vec<String> = inlets.map(|(name, _)| format!("`{name}`")).collect();
+    (mach >= 1.0 && !names.is_empty()).then(|| {
+        format!(
+            "{}: an inlet with a total state lets gas in at the speed of sound at most, and the stream has Mach {mach}; \"inlet\" without \
+             values lets the stream in as it is",
+            names.join(", ")
+        )
+    })
+}
+
 /// Says of hybrids with large eddy simulation that they are no steady flow.
 pub fn steady_eddies(turbulence: Option<&TurbulenceConfig>, time: &Time) -> Option<String> {
     let hybrid = turbulence.is_some_and(|model| model.hybrid != Hybrid::None);
@@ -215,5 +228,8 @@ mod tests {
             [of(Boundary::Outlet { pressure: 0.9 }, 0.3), of(Boundary::Extrapolation, 1.5)],
             [None, None]
         );
+        let throttled = |inlet: Boundary, mach| throttling(&[("in".to_owned(), inlet)].into(), mach);
+        assert!(throttled(inlet, 2.0).unwrap().starts_with("`in`: an inlet with a total state"));
+        assert_eq!([throttled(inlet, 0.5), throttled(Boundary::Farfield, 2.0)], [None, None]);
     }
 }

@@ -1,7 +1,7 @@
 //! Compressible flow on structured grids.
 
 use super::advice::{Trouble, on_points};
-use super::flow::{Flow, choking, slipping, steady_eddies};
+use super::flow::{Flow, choking, slipping, steady_eddies, throttling};
 use super::history::Equations;
 use super::march::{Finished, Run};
 use super::over_ranks::{self, Division};
@@ -164,8 +164,9 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
 
     fn cautions(&self) -> Vec<String> {
         let config = &self.config;
-        let choking = choking(&config.boundaries, config.freestream.mach);
-        choking.into_iter().chain(steady_eddies(config.turbulence.as_ref(), &config.time)).collect()
+        let mach = config.freestream.mach;
+        let of_ends = [choking(&config.boundaries, mach), throttling(&config.boundaries, mach)];
+        of_ends.into_iter().flatten().chain(steady_eddies(config.turbulence.as_ref(), &config.time)).collect()
     }
 
     fn notes(&self) -> Vec<String> {

@@ -45,24 +45,33 @@ const MACH: f64 = 0.5;
 /// Mach and Reynolds number (on the body's length) of a new case, such that its flow is steady: behind bluff bodies it is below a
 /// Reynolds number of 47, along slender ones laminar flow is up to some thousands; turbulent flow has the one that the layers of the
 /// mesh were made for, where it has any.
-fn stream(equations: &str, bluff: bool, made_for: Option<f64>) -> (f64, f64) {
+fn stream(equations: &str, bluff: bool, made_for: Option<(f64, f64)>) -> (f64, f64) {
     match (equations, bluff) {
         ("laminar", true) => (0.2, 40.0),
         ("laminar", false) => (MACH, 5e3),
-        _ => (MACH, made_for.unwrap_or(1e6)),
+        _ => (MACH, made_for.map_or(1e6, |(reynolds, _)| reynolds)),
     }
 }
 
 /// Cells at walls that are this much longer than high were made for a boundary layer.
 const LAYERED: f64 = 20.0;
 
-/// The Reynolds number on `length` at which the first nodes off walls stand at y+ = 1 on a turbulent plate, to
-/// one digit: what a mesh with layers of flat cells was made for. None where its cells are not flat, or for less than turbulent flow.
-fn made_for(cells: &WallCells, length: f64) -> Option<f64> {
-    let reynolds = plate_reynolds(cells.height / length);
+/// y+ of the first nodes for which layers are made: such that they resolve the viscous layer, or for wall functions.
+const MADE_FOR: [f64; 2] = [1.0, 50.0];
+
+/// y+ of the first nodes from which on a law of the wall has to stand for what the mesh does not resolve.
+const UNRESOLVED: f64 = 5.0;
+
+/// What a mesh with layers of flat cells was made for: the Reynolds number on `length`, to one digit, at which the first nodes off walls
+/// stand at a y+ of 1, else of 50, on a turbulent plate, and that y+. None where its cells are not flat, or for less than turbulent flow.
+fn made_for(cells: &WallCells, length: f64) -> Option<(f64, f64)> {
+    let turbulent = MADE_FOR.into_iter().find_map(|y_plus| {
+        let reynolds = plate_reynolds(cells.height / (y_plus * length));
+        (3e5..=1e9).contains(&reynolds).then_some((reynolds, y_plus))
+    });
+    let (reynolds, y_plus) = turbulent.filter(|_| cells.aspect >= LAYERED)?;
     let digit = 10_f64.powf(reynolds.log10().floor());
-    let turbulent = cells.aspect >= LAYERED && (3e5..=1e9).contains(&reynolds);
-    turbulent.then(|| (reynolds / digit).round() * digit)
+    Some(((reynolds / digit).round() * digit, y_plus))
 }
 
 /// Writes a case.
@@ -75,14 +84,17 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     super::refuse_old(&case, args.force)?;
     let mesh = mesh::read(&path, &ReadOptions { mapbc: args.mapbc.clone(), ..ReadOptions::default() })?;
     let no_slip = |m: &Marker| known(m).is_some_and(|b| b.is_no_slip());
-    let says_viscous = mesh.markers.iter().any(no_slip)
-        || proposals(&mesh, false, MACH, 1.4).iter().any(|p| p.value == "\"no_slip\"");
-    let inviscid = proposals(&mesh, false, MACH, 1.4);
+    let says_viscous =
+        mesh.markers.iter().any(no_slip) || proposals(&mesh, false).iter().any(|p| p.value == "\"no_slip\"");
+    let inviscid = proposals(&mesh, false);
     let is_wall = |m: &Marker| {
         known(m).is_some_and(|b| b.is_wall()) || inviscid.iter().any(|p| p.wall && p.marker == m.name)
     };
     let body = Body::of(&mesh, is_wall);
-    let outside = inviscid.iter().any(|p| p.value == "\"farfield\"");
+    // A row of bodies, whose sides repeat, stands in a stream, too.
+    let repeats = |m: &Marker| known(m).is_some_and(|b| b.word() == "periodic");
+    let outside = mesh.markers.iter().any(repeats)
+        || inviscid.iter().any(|p| p.value == "\"farfield\"" || p.value.contains("\"periodic\""));
     let bluff = outside && body.as_ref().is_some_and(Body::is_bluff);
     let walls = |name: &str| mesh.markers.iter().any(|m| m.name == name && is_wall(m));
     let cells = WallCells::of(&mesh, walls);
@@ -95,7 +107,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         (false, false) => "euler",
     });
     let (mach, reynolds) = stream(equations, bluff, made_for);
-    let open = proposals(&mesh, equations != "euler", mach, 1.4);
+    let open = proposals(&mesh, equations != "euler");
     let facts = Facts {
         args,
         case: &case,
@@ -105,7 +117,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         equations,
         mach,
         reynolds,
-        layered: made_for.is_some(),
+        made_for: made_for.map(|(_, y_plus)| y_plus),
         cells,
         body: body.as_ref(),
     };
@@ -214,8 +226,8 @@ struct Facts<'a> {
     equations: &'a str,
     mach: f64,
     reynolds: f64,
-    /// Whether the Reynolds number is what the mesh was made for.
-    layered: bool,
+    /// y+ of the first nodes, where the Reynolds number is what the mesh was made for.
+    made_for: Option<f64>,
     cells: Option<WallCells>,
     body: Option<&'a Body>,
 }
@@ -231,7 +243,7 @@ fn from_case(case: &Path, path: &Path) -> PathBuf {
 }
 
 fn text(facts: &Facts<'_>) -> String {
-    let Facts { args, case, path, mesh, open, equations, mach, reynolds, layered, cells, body } = facts;
+    let Facts { args, case, path, mesh, open, equations, mach, reynolds, made_for, cells, body } = facts;
     let mut out = String::new();
     let (low, high) = bounds(mesh.nodes.iter().copied());
     let nodes = mesh.planar.map_or(mesh.nodes.len(), |planar| planar.nodes_2d);
@@ -262,16 +274,20 @@ fn text(facts: &Facts<'_>) -> String {
         "[flow]\nequations = {equations:?} # euler, laminar or rans\nmach = {mach:?}\nalpha = 0.0 # degrees"
     );
     if *equations != "euler" {
-        let why = if *layered && *equations == "rans" {
-            ": y+ of the first nodes off walls is about 1"
-        } else {
-            ""
+        let why = match made_for {
+            Some(y_plus) if *equations == "rans" => {
+                format!(": y+ of the first nodes off walls is about {y_plus}")
+            }
+            _ => String::new(),
         };
         let _ = writeln!(
             out,
             "reynolds = {reynolds:?} # on reynolds_length{why}\nreynolds_length = {}\ntemperature = 288.15 # kelvin",
             number(length)
         );
+    }
+    if *equations == "rans" {
+        out += &cells.as_ref().map_or_else(String::new, |cells| law_of_the_wall(cells, length, *reynolds));
     }
     if let Some(body) = body {
         out += &reference(body, mesh);
@@ -288,7 +304,7 @@ fn text(facts: &Facts<'_>) -> String {
         }
     }
     if *equations != "euler" {
-        out += &cells.map_or(String::new(), |cells| heights(&cells, length, *reynolds));
+        out += &cells.as_ref().map_or_else(String::new, |cells| heights(cells, length, *reynolds));
     }
     if let Some(body) = body.filter(|_| mesh.planar.is_none()) {
         let span = 3 - body.up;
@@ -357,10 +373,26 @@ fn reference(body: &Body, mesh: &Mesh) -> String {
     out
 }
 
+/// A wall function where the first nodes stand too far off the walls to do without.
+fn law_of_the_wall(cells: &WallCells, length: f64, reynolds: f64) -> String {
+    let y_plus = cells.height / one_wall_unit(length, reynolds);
+    if y_plus < UNRESOLVED {
+        return String::new();
+    }
+    format!(
+        "\n# The first nodes stand at y+ {y_plus:.0} or so: a law of the wall for what lies below them.\n[turbulence]\nwalls = \"automatic\"\n"
+    )
+}
+
+/// y+ = 1 at the end of a turbulent plate of this length.
+fn one_wall_unit(length: f64, reynolds: f64) -> f64 {
+    length / (reynolds * (0.5 * plate_friction(reynolds)).sqrt())
+}
+
 /// How far the first nodes stand off the walls, and what y+ = 1 would ask for on a turbulent plate.
 fn heights(cells: &WallCells, length: f64, reynolds: f64) -> String {
     let (low, high) = cells.heights;
-    let one = length / (reynolds * (0.5 * plate_friction(reynolds)).sqrt());
+    let one = one_wall_unit(length, reynolds);
     format!(
         "\n# y+: the first nodes stand {low:.3e} to {high:.3e} off the walls; at the Reynolds number above y+ = 1 is at about {one:.3e}.\n"
     )
@@ -399,6 +431,24 @@ mod tests {
             assert_eq!((body.up, body.length()), (up, length), "{walls:?}");
             assert!((body.area - area).abs() < 1e-12, "{walls:?}: {}", body.area);
         }
+    }
+
+    /// Layers are made for y+ 1, else for wall functions; cells that are not flat, or too high for turbulent flow, for neither.
+    #[test]
+    fn layers_tell_what_they_were_made_for() {
+        let of = |height: f64, aspect: f64| {
+            made_for(&WallCells { heights: (height, height), height, aspect }, 2.0)
+        };
+        for (height, reynolds, y_plus) in [(1e-5, 5e6, 1.0), (1e-4, 4e5, 1.0), (2e-3, 1e6, 50.0)] {
+            assert_eq!(of(height, 30.0), Some((reynolds, y_plus)), "{height}");
+            let law = law_of_the_wall(
+                &WallCells { heights: (height, height), height, aspect: 30.0 },
+                2.0,
+                reynolds,
+            );
+            assert_eq!(law.contains("walls = \"automatic\""), y_plus > 1.0, "{law}");
+        }
+        assert_eq!([of(1e-5, 5.0), of(2e-2, 30.0)], [None, None]);
     }
 
     #[test]

@@ -7,19 +7,33 @@ use crate::real::Real;
 /// In case files.
 pub(super) static WORD: Word = Word {
     name: "inlet",
-    text: "Subsonic inflow: `total_pressure`, `total_temperature`, `direction`.",
+    text: "Subsonic inflow: `total_pressure`, `total_temperature`, `direction`; those of the free stream where none are given. Without any a supersonic stream comes in as it is.",
     parameters: &[
-        Parameter::number("total_pressure", "total pressure over the free stream's static pressure."),
+        Parameter::number(
+            "total_pressure",
+            "total pressure over the free stream's static pressure; default the free stream's.",
+        ),
         Parameter::number(
             "total_temperature",
-            "total temperature over the free stream's static temperature.",
+            "total temperature over the free stream's static temperature; default the free stream's.",
         ),
         Parameter::vector("direction", "direction of the flow, any length; default the free stream's."),
     ],
     read: |given| {
+        let stream = given.stream();
+        let given_total = given.has("total_pressure") || given.has("total_temperature");
+        // All of a supersonic stream comes from outside, as at a far field.
+        if stream.mach >= 1.0 && !given_total {
+            if given.has("direction") {
+                return Err("`direction` without a total state: a supersonic stream comes in along its own"
+                    .to_owned());
+            }
+            return Ok(Boundary::Farfield);
+        }
+        let [pressure, temperature] = stream.total();
         Ok(Boundary::Inlet {
-            total_pressure: given.ratio("total_pressure")?,
-            total_temperature: given.ratio("total_temperature")?,
+            total_pressure: given.ratio_or("total_pressure", pressure)?,
+            total_temperature: given.ratio_or("total_temperature", temperature)?,
             direction: given.direction("direction")?,
         })
     },

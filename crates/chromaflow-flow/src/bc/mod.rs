@@ -53,7 +53,7 @@ pub use symmetry::{
     mirrored_state, out_of_frame,
 };
 pub use velocity_inlet::{VelocityInlet, bc_velocity_inlet, bc_velocity_inlet_jacobian};
-pub use word::{Parameter, Shape, Value, WORDS, Word};
+pub use word::{Parameter, Shape, Stream, Value, WORDS, Word};
 
 use crate::flux::{flux, flux_jacobian};
 use crate::gas::{Gas, by_conserved, from_primitive_block, multiply};

@@ -297,7 +297,9 @@ fn nothing_comes_in_through_an_outflow() {
 fn words_and_parameters() {
     let values = |list: &[(&str, Value)]| list.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
     let make = |word: &str, list: &[(&str, Value)]| {
-        Word::find(word).unwrap().boundary(&values(list), [1.0, 0.0, 0.0])
+        Word::find(word)
+            .unwrap()
+            .boundary(&values(list), Stream { along: [1.0, 0.0, 0.0], mach: 0.5, gamma: 1.4 })
     };
     let (x, one) = (|| Value::Vector([1.0, 0.0, 0.0]), || Value::Number(1.0));
     assert_eq!(
@@ -323,6 +325,31 @@ fn words_and_parameters() {
         let error = make(word, list).unwrap_err();
         assert!(error.contains(part), "{error}");
     }
+}
+
+/// What an inlet is not given it has of the stream, whatever its Mach number is: a supersonic one comes in as it is.
+#[test]
+fn an_inlet_without_values_is_the_streams() {
+    let make = |mach: f64, list: &[(&str, Value)]| {
+        let values = list.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+        let stream = Stream { along: [0.0, 1.0, 0.0], mach, gamma: 1.4 };
+        Word::find("inlet").unwrap().boundary(&values, stream)
+    };
+    for mach in [0.1, 0.5, 0.9] {
+        let Ok(Boundary::Inlet { total_pressure, total_temperature, direction }) = make(mach, &[]) else {
+            panic!("no inlet at {mach}");
+        };
+        let stream = [1.0, 0.0, mach, 0.0, 1.0 / 1.4];
+        let n = [0.0, -1.0, 0.0];
+        let state = bc_inlet(GAS, &stream, Inlet::new(GAS, total_pressure, total_temperature, direction), &n);
+        assert!((0..5).all(|i| (state[i] - stream[i]).abs() < 1e-12), "{mach}: {state:?}");
+    }
+    assert_eq!(make(3.0, &[]), Ok(Boundary::Farfield));
+    let pressure = [("total_pressure", Value::Number(1.2))];
+    assert!(matches!(make(3.0, &pressure), Ok(Boundary::Inlet { total_pressure: 1.2, .. })));
+    let direction = [("direction", Value::Vector([1.0, 0.0, 0.0]))];
+    assert!(make(3.0, &direction).unwrap_err().contains("`direction`"));
+    assert!(matches!(make(0.3, &direction), Ok(Boundary::Inlet { direction: [1.0, 0.0, 0.0], .. })));
 }
 
 #[test]

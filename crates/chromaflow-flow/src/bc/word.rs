@@ -85,8 +85,26 @@ pub enum Value {
 pub(super) struct Given<'a> {
     word: &'a Word,
     values: &'a BTreeMap<String, Value>,
-    /// Direction of the free stream.
-    along: [f64; 3],
+    stream: Stream,
+}
+
+/// The free stream, which conditions take values from that are not given.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream {
+    /// Its direction.
+    pub along: [f64; 3],
+    /// Its Mach number.
+    pub mach: f64,
+    /// Ratio of specific heats.
+    pub gamma: f64,
+}
+
+impl Stream {
+    /// Total pressure and total temperature over the static ones.
+    pub fn total(&self) -> [f64; 2] {
+        let ratio = 1.0 + 0.5 * (self.gamma - 1.0) * self.mach * self.mach;
+        [ratio.powf(self.gamma / (self.gamma - 1.0)), ratio]
+    }
 }
 
 impl Word {
@@ -95,11 +113,11 @@ impl Word {
         WORDS.into_iter().find(|w| w.name == name)
     }
 
-    /// The condition with these values; `along` is the direction of the free stream, which some take where none is given.
+    /// The condition with these values; what some take of the free stream where none is given is `stream`'s.
     ///
     /// # Errors
     /// A parameter that is missing, that is out of its range, or that the condition does not have.
-    pub fn boundary(&self, values: &BTreeMap<String, Value>, along: [f64; 3]) -> Result<Boundary, String> {
+    pub fn boundary(&self, values: &BTreeMap<String, Value>, stream: Stream) -> Result<Boundary, String> {
         for (name, value) in values {
             let Some(parameter) = self.parameters.iter().find(|p| p.name == name) else {
                 return Err(format!("`{}` has no parameter `{name}`", self.name));
@@ -112,11 +130,21 @@ impl Word {
                 (_, Shape::Text) => return Err(format!("`{name}` takes a name: \"...\"")),
             }
         }
-        (self.read)(&Given { word: self, values, along })
+        (self.read)(&Given { word: self, values, stream })
     }
 }
 
 impl Given<'_> {
+    /// The free stream.
+    pub fn stream(&self) -> Stream {
+        self.stream
+    }
+
+    /// A ratio to the free stream's static value, `default` where none is given.
+    pub fn ratio_or(&self, name: &str, default: f64) -> Result<f64, String> {
+        if self.has(name) { self.ratio(name) } else { Ok(default) }
+    }
+
     /// Whether there is a value.
     pub fn has(&self, name: &str) -> bool {
         self.values.contains_key(name)
@@ -161,7 +189,7 @@ impl Given<'_> {
         match self.vector(name) {
             Some([0.0, 0.0, 0.0]) => Err(format!("`{name}` has length zero")),
             Some(direction) => Ok(direction),
-            None => Ok(self.along),
+            None => Ok(self.stream.along),
         }
     }
 }

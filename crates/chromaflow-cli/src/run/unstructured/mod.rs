@@ -7,7 +7,7 @@ pub use plan::WallCells;
 pub use slices::Way;
 
 use super::advice::{Around, Trouble};
-use super::flow::{Flow, choking, in_one_piece, slipping, steady_eddies};
+use super::flow::{Flow, choking, in_one_piece, slipping, steady_eddies, throttling};
 use super::history::Equations;
 use super::march::{Finished, Run};
 use super::over_ranks::{self, Division};
@@ -250,8 +250,9 @@ impl Flow for OnMesh<'_> {
 
     fn cautions(&self) -> Vec<String> {
         let config = &self.prepared.config;
-        let choking = choking(&config.boundaries, config.freestream.mach);
-        choking.into_iter().chain(steady_eddies(config.turbulence.as_ref(), &config.time)).collect()
+        let mach = config.freestream.mach;
+        let of_ends = [choking(&config.boundaries, mach), throttling(&config.boundaries, mach)];
+        of_ends.into_iter().flatten().chain(steady_eddies(config.turbulence.as_ref(), &config.time)).collect()
     }
 
     fn notes(&self) -> Vec<String> {
