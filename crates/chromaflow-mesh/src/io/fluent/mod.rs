@@ -280,6 +280,13 @@ impl Reader {
 
     fn finish(mut self, path: &Path) -> Result<Raw, MeshError> {
         let wrong = |what: String| Err(MeshError::unsupported(path, what));
+        if self.zones.is_empty() {
+            return wrong(
+                "it has no faces (sections 13), of which cells are put together; meshio writes cells by their nodes in their place, which is no \
+                 Fluent mesh: let it write Gmsh (.msh) or .vtu"
+                    .to_owned(),
+            );
+        }
         if let Some(n) = self.nodes.iter().position(|x| x[0].is_nan()) {
             return wrong(format!("node {} has no coordinates: the file is cut short", n + 1));
         }

@@ -147,4 +147,9 @@ fn damaged_files_and_polygons_are_refused() {
         matches!(&error, MeshError::Unsupported { .. }) && error.to_string().contains("polygons"),
         "{error}"
     );
+    // As meshio writes it: no faces, and a line before the bytes.
+    let cells = "(2 2)(10 (0 1 3 0))(10 (1 1 3 1 2)(\n0 0 1 0 0 1\n))(12 (1 0 1 1 1)(\n1 2 3\n))";
+    std::fs::write(&path, cells).unwrap();
+    let error = load(&path, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("it has no faces"), "{error}");
 }
