@@ -73,7 +73,7 @@ pub fn proposals(mesh: &Mesh, viscous: bool) -> Vec<Proposal> {
     let told = |marker: &Marker| by_code(marker).or_else(|| named(marker));
     let is_duct =
         [Guess::Inlet, Guess::Outlet].iter().all(|end| mesh.markers.iter().any(|m| told(m) == Some(*end)));
-    let body = if is_duct { body_inside(mesh, &named) } else { None };
+    let body = if is_duct { body_inside(mesh, named) } else { None };
     let beside = |marker: &Marker| body.as_ref().is_some_and(|body| body.is_far(mesh, marker));
     let open = mesh.markers.iter().filter(|m| known(m).is_none());
     let mut guesses: Vec<(&Marker, Guess, &'static str)> = open
