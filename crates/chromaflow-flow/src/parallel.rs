@@ -26,6 +26,12 @@ pub fn rows<T: Send>(
     });
 }
 
+/// Those of a list in the order of their rows that are in `rows`.
+pub fn within<'a, T>(list: &'a [T], rows: &Range<usize>, row_of: impl Fn(&T) -> u32) -> &'a [T] {
+    let bound = |row: usize| list.partition_point(|item| (row_of(item) as usize) < row);
+    &list[bound(rows.start)..bound(rows.end)]
+}
+
 /// Gives each value what `f` makes of its number and of the value.
 pub fn each(team: &Team, values: &mut [f64], f: impl Fn(usize, f64) -> f64 + Sync) {
     rows(team, values.len(), 1, values, |range, values| {

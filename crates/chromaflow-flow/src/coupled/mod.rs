@@ -163,9 +163,9 @@ pub struct OpenNode {
     pub patch: usize,
     /// Its row.
     pub node: usize,
-    /// Its part of the patch, outwards.
+    /// Its part of the patch, out of the mesh, a length squared.
     pub area: [f64; 3],
-    /// The mass that leaves there.
+    /// The mass that leaves there, over rho_inf a_inf and a length squared.
     pub mass: f64,
 }
 

@@ -108,8 +108,7 @@ impl Mirrors {
 
     /// Those in a range of rows.
     pub(crate) fn within(&self, rows: &Range<usize>) -> &[MirrorNode<f64>] {
-        let bound = |row: usize| self.nodes.partition_point(|mirror| (mirror.node as usize) < row);
-        &self.nodes[bound(rows.start)..bound(rows.end)]
+        parallel::within(&self.nodes, rows, |mirror| mirror.node)
     }
 
     /// Takes from the states of the nodes in `rows`, whose `q` and `nodes` these are, what momentum points out of the planes.

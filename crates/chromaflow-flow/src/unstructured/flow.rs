@@ -26,7 +26,6 @@ use chromaflow::Jacobian;
 use chromaflow::dist::Share;
 use chromaflow::order::Plan;
 use chromaflow_device::{Buffer, Team};
-use std::ops::Range;
 use std::sync::Arc;
 
 /// What is out of the solver's hands only within a Newton-Krylov step.
@@ -408,7 +407,7 @@ impl FlowSystem {
     pub(super) fn hold_walls(&mut self) {
         let (gas, fixed, mirrors, n) = (self.gas, &self.fixed, &self.mirrors, self.q.len());
         parallel::rows2(&self.team, n, (1, &mut self.q), (1, &mut self.nodes), |rows, q, nodes| {
-            for &WallNode { node, heat, wall } in walls_within(fixed, &rows) {
+            for &WallNode { node, heat, wall } in parallel::within(fixed, &rows, |wall| wall.node) {
                 let at = node as usize - rows.start;
                 q[at] = strong_wall_conserved(gas, heat, wall, &q[at]);
                 nodes[at][..5].copy_from_slice(&primitive(gas, &q[at]));
@@ -461,10 +460,4 @@ impl FlowSolver {
         let _ = self.host.tell(Order::Forces);
         self.synced().forces()
     }
-}
-
-/// Those of `walls`, which stand in the order of their rows, that are in `rows`.
-pub(super) fn walls_within<'a>(walls: &'a [WallNode<f64>], rows: &Range<usize>) -> &'a [WallNode<f64>] {
-    let bound = |row: usize| walls.partition_point(|wall| (wall.node as usize) < row);
-    &walls[bound(rows.start)..bound(rows.end)]
 }

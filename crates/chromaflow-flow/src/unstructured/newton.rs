@@ -3,7 +3,7 @@
 use super::FlowSystem;
 use super::access::no_matrix;
 use super::coupled::eddies;
-use super::flow::{AT_HAND, walls_within};
+use super::flow::AT_HAND;
 use crate::bc::{MirrorNode, Wall, WallHeat, WallNode, mirror_rows, strong_wall_conserved};
 use crate::config::NewtonKrylov;
 use crate::coupled::{CoupledSystem, Direction, FlowView};
@@ -136,7 +136,7 @@ impl NewtonStep for FlowStep<'_> {
                 }
             }
             let at = |i: usize| 5 * (i - rows.start);
-            for wall in walls_within(fixed, &rows) {
+            for wall in parallel::within(fixed, &rows, |wall| wall.node) {
                 let i = wall.node as usize;
                 let end = if wall.heat == WallHeat::Isothermal { 5 } else { 4 };
                 y[at(i) + 1..at(i) + end].copy_from_slice(&v[5 * i + 1..5 * i + end]);
@@ -147,8 +147,7 @@ impl NewtonStep for FlowStep<'_> {
                 let row = &mut y[at(i)..at(i) + 5];
                 row.copy_from_slice(&mirror_rows(mirror, &of(row), &of(&v[5 * i..5 * i + 5])));
             }
-            let bound = |row: usize| held.partition_point(|&node| (node as usize) < row);
-            for &node in &held[bound(rows.start)..bound(rows.end)] {
+            for &node in parallel::within(held, &rows, |&node| node) {
                 let i = node as usize;
                 y[at(i)..at(i) + 5].copy_from_slice(&v[5 * i..5 * i + 5]);
             }

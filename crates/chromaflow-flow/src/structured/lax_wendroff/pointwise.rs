@@ -113,6 +113,9 @@ pub fn bounded_state<T: Real>(
 /// The state of a face from the mean state `w` of its nodes, which have the boundary's part. Where a wall with slip turns, its node's velocity is along
 /// neither side, and in supersonic flow each side has a pressure of its own: that of the state with the acoustic wave from the side itself in it, by the part
 /// 1 - 1/M^4; in subsonic flow there is one pressure. On smooth walls the waves of a face's two ends cancel to second order.
+///
+/// **Arguments**: the primitive state `w`, the area `n` out of the grid. **Source**: the wave of [`slip_state`], by characteristics of linear
+/// acoustics; the part that supersonic flow has of it is this code's own, held to the drag of an oblique shock.
 #[inline(always)]
 pub fn boundary_face_state<T: Real>(condition: &Condition<T>, gas: Gas<T>, w: &[T; 5], n: &[T; 3]) -> [T; 5] {
     let turned = match condition_class(condition) {
