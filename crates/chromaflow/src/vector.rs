@@ -84,6 +84,20 @@ pub fn scale(team: &Team, a: f64, x: &mut [f64]) {
     for_shares(team, x, |_, x| x.iter_mut().for_each(|x| *x *= a));
 }
 
+/// The largest magnitude; entries that are NaN are passed over.
+pub fn largest(team: &Team, x: &[f64]) -> f64 {
+    let of = |x: &[f64]| x.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
+    if x.len() < PARALLEL_FROM || team.size() == 1 {
+        return of(x);
+    }
+    // Bits of numbers without sign are in the order of the numbers.
+    let bits = AtomicU64::new(0);
+    team.run(|m| {
+        bits.fetch_max(of(&x[m.share(x.len())]).to_bits(), Relaxed);
+    });
+    f64::from_bits(bits.into_inner())
+}
+
 /// Position of the first entry that is NaN or infinite.
 pub fn first_not_finite(team: &Team, x: &[f64]) -> Option<usize> {
     // Zero times a number is zero, unlike zero times NaN or infinity; the search itself is the exception.

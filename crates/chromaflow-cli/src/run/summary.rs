@@ -10,7 +10,7 @@ use chromaflow_flow::StepReport;
 use chromaflow_flow::config::{Boundary, TurbulenceConfig, WallTreatment};
 use chromaflow_flow::flux::RoeFix;
 use chromaflow_flow::march::{BadPlace, Coefficients, Forces, Part, Spread};
-use chromaflow_flow::unstructured::RankReport;
+use chromaflow_flow::unstructured::{Outflow, RankReport};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -102,6 +102,36 @@ pub fn walls(y_plus: Vec<(String, Spread)>) -> Value {
         .into_iter()
         .map(|(wall, y)| (wall, json!({ "y_plus": { "min": y.min, "mean": y.mean, "max": y.max } })));
     Value::Object(walls.collect())
+}
+
+/// What leaves through open markers.
+pub fn outflow(markers: &[Outflow]) -> Value {
+    let of = |o: &Outflow| {
+        json!({
+            "mass_flow": o.mass_flow, "pressure": o.pressure,
+            "total_pressure": o.total_pressure, "total_temperature": o.total_temperature,
+        })
+    };
+    Value::Object(markers.iter().map(|o| (o.marker.clone(), of(o))).collect())
+}
+
+/// The same in words, where there is more than far fields.
+pub fn through(markers: &[Outflow], conditions: &BTreeMap<String, Boundary>) -> Vec<String> {
+    let far = |o: &Outflow| conditions.get(&o.marker).is_none_or(|b| *b == Boundary::Farfield);
+    if markers.iter().all(far) {
+        return Vec::new();
+    }
+    let head = format!(
+        "{:20} {:>12} {:>12} {:>12} {:>12}",
+        "leaves", "mass", "p / p_inf", "p0 / p_inf", "T0 / T_inf"
+    );
+    let line = |o: &Outflow| {
+        format!(
+            "{:20} {:12.7} {:12.7} {:12.7} {:12.7}",
+            o.marker, o.mass_flow, o.pressure, o.total_pressure, o.total_temperature
+        )
+    };
+    [head].into_iter().chain(markers.iter().map(line)).chain([String::new()]).collect()
 }
 
 /// Mean y+ beyond which the first point off a wall lies outside of the viscous sublayer.

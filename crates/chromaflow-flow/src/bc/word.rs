@@ -4,6 +4,7 @@ use super::{
     Boundary, extrapolation, farfield, inlet, mass_flow_outlet, moving_wall, no_slip, outlet, periodic,
     slip_wall, symmetry, velocity_inlet,
 };
+use crate::gas::total_over_static;
 use std::collections::BTreeMap;
 
 /// All conditions, in the order of the reference.
@@ -102,8 +103,7 @@ pub struct Stream {
 impl Stream {
     /// Total pressure and total temperature over the static ones.
     pub fn total(&self) -> [f64; 2] {
-        let ratio = 1.0 + 0.5 * (self.gamma - 1.0) * self.mach * self.mach;
-        [ratio.powf(self.gamma / (self.gamma - 1.0)), ratio]
+        total_over_static(self.gamma, self.mach)
     }
 }
 

@@ -3,6 +3,20 @@
 use super::{Gas, Transport, ViscosityLaw};
 use crate::config::{Freestream, GasConfig};
 
+/// Total pressure and total temperature over the static ones at this Mach number:
+/// T0 / T = 1 + (gamma - 1) M^2 / 2, p0 / p = (T0 / T)^(gamma / (gamma - 1)).
+///
+/// **Source**: NACA Report 1135, 1953, eqs. 43 and 44.
+///
+/// ```
+/// let [pressure, temperature] = chromaflow_flow::gas::total_over_static(1.4, 1.0);
+/// assert!((pressure - 1.892929).abs() < 1e-6 && (temperature - 1.2).abs() < 1e-15);
+/// ```
+pub fn total_over_static(gamma: f64, mach: f64) -> [f64; 2] {
+    let ratio = 1.0 + 0.5 * (gamma - 1.0) * mach * mach;
+    [ratio.powf(gamma / (gamma - 1.0)), ratio]
+}
+
 impl Freestream {
     /// Unit vector of the stream. With the lift along z (`lift_axis` 2) it is (cos a cos b, -sin b, sin a cos b): x
     /// backward, y to the right wing, z up. With the lift along y (`lift_axis` 1) the frame is turned about x: y takes

@@ -22,6 +22,7 @@ mod state;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use free_stream::total_over_static;
 pub use state::{
     Gas, Transport, ViscosityLaw, by_conserved, conserved, conserved_by_primitive, entropy,
     from_primitive_block, mach, multiply, primitive, primitive_by_conserved, sound_speed, temperature,

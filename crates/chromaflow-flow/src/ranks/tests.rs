@@ -189,7 +189,10 @@ fn march(solver: &mut FlowSolver, case: &Case, set: bool) -> Outcome {
         cfl.push(report.cfl);
     }
     solver.sync().unwrap();
-    let fields = solver.fields().into_iter().map(|f| (f.name, f.values)).collect();
+    let through = solver.outflow().into_iter();
+    let through =
+        through.map(|o| (o.marker, vec![o.mass_flow, o.pressure, o.total_pressure, o.total_temperature]));
+    let fields = solver.fields().into_iter().map(|f| (f.name, f.values)).chain(through).collect();
     Outcome { residuals, forces, cfl, fields, restart: solver.restart() }
 }
 

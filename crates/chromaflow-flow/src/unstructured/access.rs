@@ -6,7 +6,7 @@ use crate::bc::ConditionKind;
 use crate::coupled::{CoupledSystem, Tight};
 use crate::dual::Patch;
 use crate::equations::perfect_gas::{N, State};
-use crate::gas::{entropy, mach, temperature};
+use crate::gas::{entropy, mach, temperature, total_over_static};
 use crate::march::{Host, Order};
 use crate::output::Field;
 use crate::parallel;
@@ -100,9 +100,7 @@ impl FlowSolver {
             return 0.0;
         }
         let gamma = host.gas.gamma;
-        let total = |w: &State| {
-            w[4] * (1.0 + 0.5 * (gamma - 1.0) * mach(host.gas, w).powi(2)).powf(gamma / (gamma - 1.0))
-        };
+        let total = |w: &State| w[4] * total_over_static(gamma, mach(host.gas, w))[0];
         let most = states().map(|w| total(&w)).fold(0.0, f64::max);
         // The whole volume is that of all ranks.
         let pressures = states().zip(&host.dual.volumes).map(|(w, volume)| w[4] * volume).sum::<f64>();

@@ -12,6 +12,7 @@
 //! | `tight.rs` | one matrix of the flow and one of them |
 //! | `laws.rs` | nodes on walls with a law of the wall |
 //! | `access.rs`, `shear.rs` | fields, memory; friction, heat, y+ and vorticity |
+//! | `outflow.rs` | what leaves through open markers |
 //! | `restart.rs` | restarts |
 //! | `over_ranks/` | a mesh divided among ranks; fields in pieces |
 //! | `cuda/` | the same on a GPU |
@@ -23,6 +24,7 @@ pub(crate) mod cuda;
 mod flow;
 mod laws;
 mod newton;
+mod outflow;
 mod over_ranks;
 pub(crate) mod periodic;
 mod restart;
@@ -41,3 +43,4 @@ pub use crate::march::{RankReport, Spread};
 pub use crate::ranks::Ranks;
 pub use access::Memory;
 pub use flow::{FlowSolver, FlowSystem, Source};
+pub use outflow::Outflow;

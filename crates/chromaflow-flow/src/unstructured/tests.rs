@@ -375,6 +375,15 @@ fn a_channel_of_given_mass_flow() {
         assert!((rho * u[0] - mass_flow).abs() < 1e-6, "{}", rho * u[0]);
         assert!((rho - t.powf(2.5)).abs() < 1e-6, "isentropic");
     }
+    // What leaves and what comes in: the same mass, total pressure and temperature.
+    let through = solver.outflow();
+    assert_eq!(through.iter().map(|o| o.marker.as_str()).collect::<Vec<_>>(), ["x0", "x1"]);
+    for (o, out) in through.iter().zip([-1.0, 1.0]) {
+        assert!((o.mass_flow - out * mass_flow).abs() < 1e-6, "{o:?}");
+        assert!((o.total_pressure - total.powf(3.5)).abs() < 1e-5, "{o:?}");
+        assert!((o.total_temperature - total).abs() < 1e-6, "{o:?}");
+        assert!((o.pressure - solver.restart().facts["back_pressure.x1"] * 1.4).abs() < 1e-5, "{o:?}");
+    }
     let restart = solver.restart();
     let pressure = restart.facts["back_pressure.x1"];
     let mean = fields[2].values.iter().sum::<f64>() / fields[2].values.len() as f64;

@@ -7,7 +7,8 @@ use crate::sparse::check_len;
 use crate::vector;
 use std::ops::RangeInclusive;
 
-/// Norms of right-hand sides that are solved with as they are. Squares of others may leave the range of f64, and updates that of f32.
+/// Right-hand sides of which the largest magnitude is one of these are solved with as they are. Squares of others may leave the range of f64,
+/// and updates that of f32.
 const USUAL: RangeInclusive<f64> = 1e-15..=1e15;
 
 /// So many are solved at once: the vectors of as many Krylov spaces are kept meanwhile.
@@ -54,7 +55,7 @@ impl LinearSolver {
             }
         }
         for (b, x) in b.chunks(n * AT_ONCE).zip(x.chunks_mut(n * AT_ONCE)) {
-            let usual = b.chunks(n).all(|b| self.scale_of(b).is_none());
+            let usual = b.chunks(n).all(|b| scale_of(vector::largest(&self.team, b)).is_none());
             if usual && let Some(found) = self.together(b, x)? {
                 solves.extend(found);
                 continue;
@@ -64,18 +65,6 @@ impl LinearSolver {
             }
         }
         Ok(solves)
-    }
-
-    /// A power of two by which a right-hand side of unusual size becomes a usual one: no digit of the solution changes by it. None where it is one,
-    /// is zero, or where other ranks have parts of it.
-    pub(super) fn scale_of(&self, b: &[f64]) -> Option<f64> {
-        let others = self.link.is_some() || self.whole.is_some();
-        if others || USUAL.contains(&vector::norm2(&self.team, b)) {
-            return None;
-        }
-        let largest = b.iter().fold(0.0_f64, |largest, v| largest.max(v.abs()));
-        let exponent = largest.log2().floor().clamp(-1000.0, 1000.0);
-        (largest > 0.0 && largest.is_finite()).then(|| 2.0_f64.powi(-exponent as i32))
     }
 
     /// Scales right-hand side and solution.
@@ -109,6 +98,13 @@ impl LinearSolver {
         }
         Ok(Some(solves))
     }
+}
+
+/// A power of two by which a right-hand side of unusual size becomes a usual one: no digit of the solution changes by it. None where it is one,
+/// or zero.
+pub(super) fn scale_of(largest: f64) -> Option<f64> {
+    let usual = largest == 0.0 || USUAL.contains(&largest);
+    (!usual).then(|| 2.0_f64.powi(-largest.log2().floor().clamp(-1000.0, 1000.0) as i32))
 }
 
 /// The vectors of both arrays in pairs, also where they have no entries.

@@ -43,8 +43,9 @@ use crate::order::{Order, PlanReport, Schedule};
 use crate::sparse::{ShapeError, check_len, check_nb};
 use crate::{BlockPattern, Jacobian, Permutation, Policy, RowBatches, vector};
 use chromaflow_device::Team;
-use global::Whole;
+use global::{OnAll, Whole};
 use layout::{Layout, Rows};
+use many::scale_of;
 use operator::{CallersOperator, Watch, Watched};
 use ranks::{Ghosts, Joined, Link, RankRows};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -293,8 +294,7 @@ impl LinearSolver {
     /// [`Outcome`](crate::Outcome), judged by the f64 residual of the f64 matrix; `x` is then what the method had in the end.
     pub fn solve(&mut self, b: &[f64], x: &mut [f64]) -> Result<Solve, SolverError> {
         kept(&self.options, self.exact.as_ref())?;
-        self.begin(b, x)?;
-        let scale = self.scale_of(b);
+        let scale = scale_of(self.begin(b, x)?);
         self.scale_by(scale);
         let exact = kept(&self.options, self.exact.as_ref())?;
         let swept = Some(self.reduced.as_ref().unwrap_or(exact));
@@ -333,8 +333,8 @@ impl LinearSolver {
         Ok(solve)
     }
 
-    /// Looks at right-hand side and first guess and brings them in.
-    fn begin(&mut self, b: &[f64], x: &[f64]) -> Result<(), SolverError> {
+    /// Looks at right-hand side and first guess and brings them in; the largest magnitude of the right-hand side, on all ranks.
+    fn begin(&mut self, b: &[f64], x: &[f64]) -> Result<f64, SolverError> {
         let lengths = || -> Result<(), SolverError> {
             apply_length("b", b.len(), self.entries())?;
             Ok(apply_length("x", x.len(), self.entries())?)
@@ -348,19 +348,21 @@ impl LinearSolver {
             (None, _) => self.ready(),
         };
         let here = || look(("b", b)).and_then(|()| look(("x", x)));
+        let mut largest = vector::largest(&self.team, b);
         if let Some(whole) = &self.whole {
             let good = lengths().and_then(|()| here());
-            self.watched = whole.agree(good, &self.options, self.watch.is_some())?;
+            let all = whole.agree(good, &self.options, OnAll { watched: self.watch.is_some(), largest })?;
+            (self.watched, largest) = (all.watched, all.largest);
         } else {
             lengths()?;
             match joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)? {
-                Some(joined) => joined.agree(here())?,
+                Some(joined) => largest = joined.agree(here(), largest)?,
                 None => here()?,
             }
         }
         self.bring(true, b);
         self.bring_solution(false, x);
-        Ok(())
+        Ok(largest)
     }
 
     /// z = M r: the preconditioner alone, once. No residual is formed and no entry looked at; of a relaxation, `z` is what

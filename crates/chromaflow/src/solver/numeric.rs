@@ -3,7 +3,7 @@
 
 use super::arrays::{BlockLayout, Given, Value, Values};
 use super::error::LEAST_SINGLE;
-use super::global::agree;
+use super::global::{OnAll, agree};
 use super::layout::Intake;
 use super::{LinearSolver, PreconditionerKind, SolverError};
 use crate::factor::block_ilu::{RowAt, RowSource};
@@ -89,7 +89,7 @@ impl LinearSolver {
     /// Sees that all is well here and, where others have rows of the matrix, on all ranks.
     fn agree(&self, here: Result<(), SolverError>) -> Result<(), SolverError> {
         match &self.whole {
-            Some(whole) => whole.agree(here, &self.options, false).map(drop),
+            Some(whole) => whole.agree(here, &self.options, OnAll::default()).map(drop),
             None => here,
         }
     }

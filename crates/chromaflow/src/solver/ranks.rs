@@ -210,16 +210,17 @@ impl Joined<'_> {
         }
     }
 
-    /// Whether this rank and all others are well; every rank has to ask.
+    /// Whether this rank and all others are well, and how large what they have is: the sum of the largest magnitudes. Every rank has to ask.
     ///
     /// # Errors
     /// What is wrong here, or that something is elsewhere.
-    pub(super) fn agree(&self, here: Result<(), SolverError>) -> Result<(), SolverError> {
-        let mut bad = [if here.is_ok() { 0.0 } else { 1.0 }];
-        self.sum(&mut bad);
+    pub(super) fn agree(&self, here: Result<(), SolverError>, largest: f64) -> Result<f64, SolverError> {
+        let mut told = [if here.is_ok() { 0.0 } else { 1.0 }, largest.min(1e300)];
+        self.sum(&mut told);
         here?;
         self.ended()?;
-        if bad[0] == 0.0 { Ok(()) } else { Err(SolverError::Elsewhere { count: bad[0] as usize }) }
+        let [bad, largest] = told;
+        if bad == 0.0 { Ok(largest) } else { Err(SolverError::Elsewhere { count: bad as usize }) }
     }
 
     /// Ends a call.

@@ -307,6 +307,30 @@ fn a_matrix_that_is_nowhere_stored_is_solved_on_all_ranks() {
     assert!(exact.len() == found.len());
 }
 
+/// Right-hand sides whose squares leave the range of f64 have the digits of those that do not, also where one rank has zeros alone.
+#[test]
+fn a_solution_is_as_large_as_its_right_hand_side_on_all_ranks() {
+    let (mut b, _) = exact();
+    let first = Whole::new(3).owner;
+    first.iter().zip(b.chunks_mut(NB)).filter(|(owner, _)| **owner == 0).for_each(|(_, b)| b.fill(0.0));
+    let solved = |exponent: i32| {
+        together(3, SolverOptions::default(), usize::MAX, |solver, _, mine| {
+            let own: Vec<f64> = mine(&b).iter().map(|v| v * 2.0_f64.powi(exponent)).collect();
+            let mut x = zeros(&own);
+            let solve = solver.solve(&own, &mut x).unwrap();
+            (x, solve)
+        })
+    };
+    let (expected, alone) = solved(0);
+    assert!(alone.iter().all(|solve| solve.outcome == Outcome::Converged));
+    for exponent in [-900, -160, 160, 900] {
+        let (found, told) = solved(exponent);
+        assert_eq!(told, alone, "2^{exponent}");
+        let scaled = expected.iter().map(|v| v * 2.0_f64.powi(exponent));
+        assert!(found.iter().zip(scaled).all(|(x, expected)| *x == expected), "2^{exponent}");
+    }
+}
+
 #[test]
 fn what_goes_wrong_on_one_rank_ends_the_call_on_all() {
     let (b, _) = exact();

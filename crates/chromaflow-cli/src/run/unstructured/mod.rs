@@ -311,7 +311,10 @@ impl Flow for OnMesh<'_> {
     }
 
     fn remarks(&self) -> Vec<String> {
-        summary::heights_of("nodes off", self.solver.y_plus(), self.prepared.config.turbulence.as_ref())
+        let config = &self.prepared.config;
+        let mut remarks = summary::through(&self.solver.outflow(), &config.boundaries);
+        remarks.extend(summary::heights_of("nodes off", self.solver.y_plus(), config.turbulence.as_ref()));
+        remarks
     }
 
     fn write_restart(&self, path: &Path, more: Restart) -> Result<(), FlowError> {
@@ -375,6 +378,7 @@ impl Flow for OnMesh<'_> {
         });
         let Value::Object(mut facts) = facts else { unreachable!("written above") };
         facts.insert("walls".to_owned(), summary::walls(self.solver.y_plus()));
+        facts.insert("outflow".to_owned(), summary::outflow(&self.solver.outflow()));
         let setup = self.solver.setup_seconds().iter().map(|&(stage, s)| (stage.to_owned(), json!(s)));
         let setup = [("read".to_owned(), json!(self.read))].into_iter().chain(setup);
         facts.insert("setup_s".to_owned(), Value::Object(setup.collect()));

@@ -163,6 +163,7 @@ impl FlowSolver {
                 Order::Release => me.release(),
                 Order::Forces => drop(me.forces()),
                 Order::Heights => drop(me.y_plus()),
+                Order::Outflow => drop(me.outflow()),
                 _ => {} // what all systems do alike
             }
             Ok(())

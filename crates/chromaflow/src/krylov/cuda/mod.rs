@@ -57,6 +57,11 @@ impl KrylovCuda {
         })
     }
 
+    /// Its operations on vectors.
+    pub(crate) fn vectors(&self) -> &Vectors {
+        &self.vectors
+    }
+
     /// Takes now what solves of `n` unknowns need, with cycles of up to `length` iterations; what is not taken ahead is taken
     /// when an iteration first needs it.
     ///

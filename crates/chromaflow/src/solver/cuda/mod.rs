@@ -11,8 +11,9 @@ mod transfer;
 pub(crate) use transfer::transfer_source;
 pub use transfer::{ArrayIn, ArrayOut};
 
-use super::global::agree;
+use super::global::{OnAll, agree};
 use super::layout::{Layout, Rows};
+use super::many::scale_of;
 use super::{
     BlockLayout, Index, IndexBase, Method, NumericReport, PreconditionerKind, SolverError, SolverOptions,
     apply_length,
@@ -245,10 +246,10 @@ impl LinearSolverCuda {
         let (nb, nnzb) = (self.whole.nb(), self.whole.pattern().nnzb() + self.rows());
         let fits =
             check_len("values", values.len(), nnzb * nb * nb, || format!("{nnzb} blocks of {nb} x {nb}"));
-        self.agreed(fits.map_err(SolverError::from))?;
+        self.agreed(fits.map_err(SolverError::from).map(|()| 0.0))?;
         self.has_values = false;
         let finite = self.bring_in(values, blocks);
-        self.agreed(finite)?;
+        self.agreed(finite.map(|()| 0.0))?;
         let found = self.factor();
         let report = match &self.ranks {
             Some(ranks) => agree(&**ranks.whole.share.ranks(), found)?,
@@ -258,12 +259,11 @@ impl LinearSolverCuda {
         Ok(report)
     }
 
-    /// Sees that all is well here and, where others have rows of the matrix, on all ranks.
-    fn agreed(&self, here: Result<(), SolverError>) -> Result<(), SolverError> {
-        match &self.ranks {
-            Some(ranks) => ranks.whole.agree(here, &self.options, false).map(drop),
-            None => here,
-        }
+    /// Sees that all is well here and, where others have rows of the matrix, on all ranks; the largest of what each has.
+    fn agreed(&self, here: Result<f64, SolverError>) -> Result<f64, SolverError> {
+        let Some(ranks) = &self.ranks else { return here };
+        let own = OnAll { watched: false, largest: *here.as_ref().unwrap_or(&0.0) };
+        Ok(ranks.whole.agree(here.map(drop), &self.options, own)?.largest)
     }
 
     /// Takes the blocks.
@@ -345,18 +345,29 @@ impl LinearSolverCuda {
     ) -> Result<Solve, SolverError> {
         let (b, x) = (b.into(), x.into());
         let here = self.begin(b, &x);
-        self.agreed(here)?;
+        let scale = scale_of(self.agreed(here)?);
+        self.scale_by(scale)?;
         if let Some(ranks) = &self.ranks {
             ranks.share().exchange(self.whole.nb(), &self.x.slice())?;
         }
         let solve = self.iterate()?;
         self.ended()?;
+        if let Some(scale) = scale {
+            self.krylov.vectors().axpby(0.0, &self.b, scale.recip(), &mut self.x)?;
+        }
         self.transfer.give(&self.x, x)?;
         Ok(solve)
     }
 
-    /// Looks at right-hand side and first guess and brings them in.
-    fn begin(&mut self, b: ArrayIn<'_>, x: &ArrayOut<'_>) -> Result<(), SolverError> {
+    /// Scales right-hand side and first guess.
+    fn scale_by(&mut self, scale: Option<f64>) -> Result<(), GpuError> {
+        let Some(scale) = scale else { return Ok(()) };
+        self.krylov.vectors().axpby(0.0, &self.b, scale, &mut self.x)?;
+        self.krylov.vectors().axpby(0.0, &self.x, scale, &mut self.b)
+    }
+
+    /// Looks at right-hand side and first guess and brings them in; the largest magnitude of the right-hand side.
+    fn begin(&mut self, b: ArrayIn<'_>, x: &ArrayOut<'_>) -> Result<f64, SolverError> {
         let n = self.rows() * self.whole.nb();
         apply_length("b", b.len(), n)?;
         apply_length("x", x.as_in().len(), n)?;
@@ -364,7 +375,8 @@ impl LinearSolverCuda {
             return Err(SolverError::NoValues);
         }
         self.transfer.take(&mut [(b, &mut self.b), (x.as_in(), &mut self.x)], Look::At)?;
-        for ((what, given), at) in [("b", b), ("x", x.as_in())].into_iter().zip(self.transfer.found()?) {
+        let (bad, largest) = self.transfer.found()?;
+        for ((what, given), at) in [("b", b), ("x", x.as_in())].into_iter().zip(bad) {
             let Some(at) = at else { continue };
             let value = given.value(at)?;
             return Err(match &self.ranks {
@@ -372,7 +384,7 @@ impl LinearSolverCuda {
                 Some(ranks) => ranks.whole.not_finite(what, at, self.whole.nb(), value),
             });
         }
-        Ok(())
+        Ok(largest)
     }
 
     /// Ends a call in which messages may have passed.

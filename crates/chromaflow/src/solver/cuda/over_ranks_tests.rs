@@ -149,6 +149,9 @@ fn cuda_iterations_do_not_depend_on_the_number_of_ranks() {
             let b = vec![1.0; there.rows() * 4];
             let solve = there.solve(&b, &mut vec![0.0; b.len()])?;
             assert_eq!(solve.outcome, Outcome::Converged);
+            // Squares beyond the range of f64 are the same system.
+            let (tiny, mut x) = (vec![2.0_f64.powi(-900); b.len()], vec![0.0; b.len()]);
+            assert_eq!(there.solve(&tiny, &mut x)?, solve);
             Ok::<_, SolverError>(solve.iterations)
         });
         found.unwrap()[0]

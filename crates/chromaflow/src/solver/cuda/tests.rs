@@ -152,6 +152,46 @@ fn cuda_solver_judges_by_the_f64_matrix() {
     }
 }
 
+/// Right-hand sides whose squares leave the range of f64, and whose updates that of f32, give the digits of those that do not.
+#[test]
+fn cuda_a_solution_is_as_large_as_its_right_hand_side() {
+    let Some(stream) = test_stream() else { return };
+    let a = system(5, 3);
+    for words in [
+        "",
+        "preconditioner=multicolor, policy=dsh",
+        "method=bicgstab, preconditioner=multicolor",
+        "method=richardson, preconditioner=multicolor",
+        "method=richardson, preconditioner=jacobi, policy=d",
+    ] {
+        let mut options = SolverOptions::default();
+        options.set_all(words).unwrap();
+        let (_, mut there) = pair(&stream, &a, options);
+        let (b, guess): (_, Vec<f64>) = (wave(5), (0..ROWS * 5).map(|i| (i as f64 * 0.3).sin()).collect());
+        let mut solved = |exponent: i32| {
+            let scaled = |v: &[f64]| v.iter().map(|v| v * 2.0_f64.powi(exponent)).collect::<Vec<_>>();
+            let mut x = scaled(&guess);
+            let solve = there.solve(&scaled(&b), &mut x).unwrap();
+            (solve, x)
+        };
+        let (alone, expected) = solved(0);
+        assert_eq!(alone.outcome, Outcome::Converged, "{words}");
+        for exponent in [-900, -540, -160, 160, 540, 900] {
+            let (solve, x) = solved(exponent);
+            assert_eq!(solve, alone, "{words}, 2^{exponent}");
+            let same = |(x, e): (&f64, &f64)| *x == e * 2.0_f64.powi(exponent);
+            assert!(x.iter().zip(&expected).all(same), "{words}, 2^{exponent}");
+        }
+        // The smallest numbers that there are, and none.
+        for (value, guess) in [(5e-324, 0.0), (0.0, 1.0)] {
+            let mut x = vec![guess; b.len()];
+            let solve = there.solve(&vec![value; b.len()], &mut x).unwrap();
+            assert_eq!(solve.outcome, Outcome::Converged, "{words}, {value}");
+            assert!(x.iter().all(|x| x.is_finite()), "{words}, {value}");
+        }
+    }
+}
+
 /// Factors and corrections beside the CPU's: the same iterations in every order of the rows.
 #[test]
 fn cuda_solver_factors_as_its_twin() {

@@ -123,7 +123,9 @@ kernels! {
             blocks: u64, rows: u32, nb: u32, by_rows: u32, source: Read<u32>, given: Read<f64>, diag: Write<f64>,
             off: Write<f64>, narrow: Write<f32>, bad: Share<u64>,
         },
-        take_vector: TakeVector { order: Order, given: Read<f64>, to: Write<f64>, bad: Share<u64> },
+        take_vector: TakeVector {
+            order: Order, given: Read<f64>, to: Write<f64>, bad: Share<u64>, largest: Share<f64>,
+        },
         give_vector: GiveVector { order: Order, from: Read<f64>, to: Write<f64> },
         count_underflow: CountUnderflow { n: u64, values: Read<f32>, scale: Read<f32>, count: Share<u64> },
     }
@@ -145,6 +147,8 @@ pub(super) struct Transfer {
     old: DeviceBuffer<u32>,
     /// Least positions of numbers that are none: of blocks or b, and of x. Then a count.
     bad: DeviceBuffer<u64>,
+    /// Largest magnitudes of b and x.
+    largest: DeviceBuffer<f64>,
     /// Arrays of the host on their way, from the first one on: blocks, vectors.
     staged_blocks: Option<DeviceBuffer<f64>>,
     staged_vector: Option<DeviceBuffer<f64>>,
@@ -179,6 +183,7 @@ impl Transfer {
             source: stream.upload(source)?,
             old: stream.upload(old)?,
             bad: DeviceBuffer::zeroed(stream, 3)?,
+            largest: DeviceBuffer::zeroed(stream, 2)?,
             staged_blocks: None,
             staged_vector: None,
         })
@@ -245,7 +250,8 @@ impl Transfer {
         &self.stream
     }
 
-    /// Takes vectors into the order inside; of each the position of the first number that is none, where they are looked for.
+    /// Takes vectors into the order inside; of each the position of the first number that is none and the largest magnitude, where they are
+    /// looked for.
     pub(super) fn take(
         &mut self,
         what: &mut [(ArrayIn<'_>, &mut DeviceBuffer<f64>)],
@@ -253,13 +259,16 @@ impl Transfer {
     ) -> Result<(), GpuError> {
         if look == Look::At {
             self.bad.fill_bytes(0xff)?;
+            self.largest.fill_bytes(0)?;
         }
         for (i, (given, to)) in what.iter_mut().enumerate() {
             let given = Read::at(Self::staged(&self.stream, &mut self.staged_vector, *given)?);
-            let bad: Share<u64> =
-                if look == Look::At { self.bad.part(i..i + 1).into() } else { Share::at(0) };
+            let (bad, largest): (Share<u64>, Share<f64>) = match look {
+                Look::At => (self.bad.part(i..i + 1).into(), self.largest.part(i..i + 1).into()),
+                Look::Away => (Share::at(0), Share::at(0)),
+            };
             let order = self.order(to.len());
-            let arguments = kernel_arguments!(TakeVector { order, given, to: &**to, bad });
+            let arguments = kernel_arguments!(TakeVector { order, given, to: &**to, bad, largest });
             let launch = self.entries.take_vector.launch(self.grid(to.len()), THREADS).record(&arguments);
             // SAFETY: `given` holds a value an unknown of the caller's rows, `to` one of each row inside, `old` a number for each.
             unsafe { launch.enqueue(&self.stream)? };
@@ -267,11 +276,12 @@ impl Transfer {
         Ok(())
     }
 
-    /// The positions that were found last; waits.
-    pub(super) fn found(&self) -> Result<[Option<usize>; 2], GpuError> {
-        let mut found = [0; 2];
+    /// The positions that were found last, and the largest magnitude of b; waits.
+    pub(super) fn found(&self) -> Result<([Option<usize>; 2], f64), GpuError> {
+        let (mut found, mut largest) = ([0; 2], [0.0]);
         self.bad.download_part_into(0..2, &mut found)?;
-        Ok(found.map(|at| (at != NONE).then_some(at as usize)))
+        self.largest.download_part_into(0..1, &mut largest)?;
+        Ok((found.map(|at| (at != NONE).then_some(at as usize)), largest[0]))
     }
 
     /// Gives a vector in the caller's order.

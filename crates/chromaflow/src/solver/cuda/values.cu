@@ -44,14 +44,20 @@ extern "C" __global__ void take_blocks(TakeBlocks) {
     }
 }
 // to = the rows of a vector in the order inside: row i is row old[i] of the caller, or zero where he has it not.
+// *largest becomes the largest magnitude: bits of numbers without sign are in the order of the numbers.
 extern "C" __global__ void take_vector(TakeVector) {
+    double most = 0.0;
     for (u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x; at < n; at += (u64)gridDim.x * blockDim.x) {
         const u32 row = old[at / nb];
         const u64 from = (u64)row * nb + at % nb;
         const double v = row < rows ? given[from] : 0.0;
         if (bad) look_at(v, from, bad);
+        most = fmax(most, fabs(v));
         to[at] = v;
     }
+    if (!bad) return;
+    for (int lane = 16; lane; lane /= 2) most = fmax(most, __shfl_xor_sync(0xffffffffu, most, lane));
+    if (threadIdx.x % 32 == 0 && most > 0.0) atomicMax((u64*)largest, (u64)__double_as_longlong(most));
 }
 // The way back.
 extern "C" __global__ void give_vector(GiveVector) {

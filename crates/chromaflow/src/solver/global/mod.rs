@@ -116,6 +116,15 @@ impl Global {
     }
 }
 
+/// What a rank brings to a call, or all of them do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OnAll {
+    /// Somebody watches.
+    pub(super) watched: bool,
+    /// The largest magnitude of the right-hand side.
+    pub(super) largest: f64,
+}
+
 impl Whole {
     /// A row or column of the caller's arrays by its place among own rows and ghosts.
     pub(super) fn number(&self, place: usize) -> usize {
@@ -131,18 +140,18 @@ impl Whole {
         SolverError::NotFiniteRow { what, row: self.number(at / nb), entry: at % nb, value }
     }
 
-    /// Sees that all is well on all ranks, and that options are the same; whether some rank asks. Collective; errors are the same on all
-    /// ranks.
+    /// Sees that all is well on all ranks, and that options are the same; what there is on all of them. Collective; errors are the same on
+    /// all ranks.
     pub(super) fn agree(
         &self,
         here: Result<(), SolverError>,
         options: &SolverOptions,
-        asks: bool,
-    ) -> Result<bool, SolverError> {
+        own: OnAll,
+    ) -> Result<OnAll, SolverError> {
         self.share.check()?;
         let ranks = &**self.share.ranks();
         let flag = |flag: bool| f64::from(u8::from(flag));
-        let mut told = [flag(here.is_err()), self.options, -self.options, flag(asks)];
+        let mut told = [flag(here.is_err()), self.options, -self.options, flag(own.watched), own.largest];
         ranks.reduce(Op::Max, &mut told)?;
         if told[0] != 0.0 {
             return Err(error::first_of(ranks, here.err().as_ref())?);
@@ -150,7 +159,7 @@ impl Whole {
         if told[1].to_bits() != (-told[2]).to_bits() {
             error::same(ranks, &format!("{options:#?}"))?;
         }
-        here.map(|()| told[3] != 0.0)
+        here.map(|()| OnAll { watched: told[3] != 0.0, largest: told[4] })
     }
 
     /// Where each own row stands in the order of all rows, and where the colors of all begin.

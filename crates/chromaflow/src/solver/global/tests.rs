@@ -431,6 +431,31 @@ fn sweeps_in_the_order_of_rows_take_others_values_late() {
     }
 }
 
+/// Right-hand sides whose squares leave the range of f64 have the digits of those that do not; a rank may have zeros alone.
+#[test]
+fn a_solution_is_as_large_as_its_right_hand_side_on_all_ranks() {
+    let matrix = Matrix::random(90, 3, 11, false);
+    for size in SIZES {
+        let solved = |exponent: i32| {
+            let options = SolverOptions::default();
+            together(size, &matrix, options, PLAIN, move |solver, b, x| {
+                let first = solver.whole.as_ref().is_some_and(|whole| whole.start == 0 && size > 1);
+                let scale = if first { 0.0 } else { 2.0_f64.powi(exponent) };
+                let b: Vec<f64> = b.iter().map(|v| v * scale).collect();
+                solver.solve(&b, x)
+            })
+        };
+        let (expected, alone) = solved(0);
+        assert!(alone.iter().all(|solve| solve.outcome == Outcome::Converged), "{size} ranks");
+        for exponent in [-900, -160, 160, 900] {
+            let (found, told) = solved(exponent);
+            assert_eq!(told, alone, "{size} ranks, 2^{exponent}");
+            let scaled = expected.iter().map(|v| v * 2.0_f64.powi(exponent));
+            assert!(found.iter().zip(scaled).all(|(x, e)| *x == e), "{size} ranks, 2^{exponent}");
+        }
+    }
+}
+
 /// New values, options and right-hand sides without a new set-up; several at once; products of the caller's; blocks apart.
 #[test]
 fn other_calls_are_those_of_one_rank() {
