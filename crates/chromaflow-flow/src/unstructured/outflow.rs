@@ -69,13 +69,12 @@ impl FlowSystem {
             }
         };
         let count = SUMS * open.len();
-        let sums = match rows {
-            Some(rows) => rows.share.sums(count, visit),
-            None => {
-                let mut sums = vec![0.0; count];
-                visit(&mut |k, value| sums[k] += value);
-                sums
-            }
+        let sums = if let Some(rows) = rows {
+            rows.share.sums(count, visit)
+        } else {
+            let mut sums = vec![0.0; count];
+            visit(&mut |k, value| sums[k] += value);
+            sums
         };
         let of = |((patch, _), sums): (&(&Patch, _), &[f64])| Outflow {
             marker: patch.name.clone(),
