@@ -1,13 +1,13 @@
 //! Conditions that markers without one may be meant to have: by their code in a .mapbc file, their name, their place.
 
 use super::CaseFile;
-use crate::run::known;
+use crate::run::{WallCells, known};
 use chromaflow_flow::mesh::periodic::partner_of;
 use chromaflow_flow::mesh::{Marker, Mesh};
 use std::fmt::Write;
 
 /// What stands in a name, and the condition that it speaks for; the first one found counts.
-const NAMES: [(&[&str], Guess); 10] = [
+const NAMES: [(&[&str], Guess); 12] = [
     (&["period", "cyclic"], Guess::Periodic),
     (&["sym"], Guess::Symmetry),
     (&["far", "freestream", "riemann"], Guess::Farfield),
@@ -18,8 +18,13 @@ const NAMES: [(&[&str], Guess); 10] = [
     (&["inlet", "inflow", "nozzle"], Guess::Inlet),
     (&["outlet", "outflow", "exit", "backpressure"], Guess::Outlet),
     (&["wing", "airfoil", "body", "fuselage", "cylinder", "plate", "tail", "flap", "slat"], Guess::Wall),
+    (&["blade", "vane", "nacelle", "pylon", "cowl", "hub", "shroud", "casing", "building"], Guess::Wall),
+    (&GROUNDS, Guess::Wall),
     (&["outer", "ambient", "top"], Guess::Farfield),
 ];
+
+/// Walls that bodies stand on, or drive along.
+pub const GROUNDS: [&str; 4] = ["ground", "road", "floor", "terrain"];
 
 /// Names that say all by themselves, with or without a number.
 const WHOLE_NAMES: [(&[&str], Guess); 3] =
@@ -95,6 +100,10 @@ pub fn proposals(mesh: &Mesh, viscous: bool) -> Vec<Proposal> {
         .collect();
     if !is_duct {
         far_from_walls(mesh, &mut guesses);
+    }
+    let in_file = mesh.markers.iter().any(|m| known(m).is_some_and(|b| b.is_wall()));
+    if !in_file && !guesses.iter().any(|(_, guess, _)| guess.is_wall()) {
+        without_walls(mesh, &mut guesses);
     }
     let proposals = guesses.into_iter().map(|(marker, guess, reason)| {
         if guess == Guess::Periodic {
@@ -173,6 +182,49 @@ fn far_from_walls(mesh: &Mesh, guesses: &mut [(&Marker, Guess, &'static str)]) {
     }
 }
 
+/// Where no marker is a wall, what flat cells lie along is one; else the bent sides of a tube are, whose ends lie across the stream. What names say stays.
+fn without_walls(mesh: &Mesh, guesses: &mut [(&Marker, Guess, &'static str)]) {
+    let by_place = |guess: Guess, reason: &str| {
+        matches!(guess, Guess::Farfield | Guess::Symmetry) && !reason.starts_with("by its")
+    };
+    let layered = |marker: &Marker| {
+        WallCells::of(mesh, |name| name == marker.name).is_some_and(|cells| cells.are_layers())
+    };
+    let mut found = false;
+    for (marker, guess, reason) in guesses.iter_mut().filter(|(_, guess, reason)| by_place(*guess, reason)) {
+        if layered(marker) {
+            (*guess, *reason, found) = (Guess::Wall, "flat cells lie along it", true);
+        }
+    }
+    let (low, high) = bounds(mesh.nodes.iter().copied());
+    let reach = |marker: &Marker| {
+        let nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
+        bounds(nodes.map(|&n| mesh.nodes[n as usize]))
+    };
+    let is_across = |marker: &Marker| is_end(mesh, marker).is_some_and(|along| along > ACROSS);
+    let is_bent = |marker: &Marker| plane_of(mesh, marker).is_none();
+    let ends = guesses.iter().filter(|(marker, ..)| is_across(marker)).count();
+    if found
+        || ends == 0
+        || !guesses.iter().any(|(marker, guess, reason)| by_place(*guess, reason) && is_bent(marker))
+    {
+        return;
+    }
+    for (marker, guess, reason) in guesses.iter_mut().filter(|(_, guess, reason)| by_place(*guess, reason)) {
+        let (a, b) = reach(marker);
+        let short = b[0] - a[0] < 0.5 * (high[0] - low[0]);
+        (*guess, *reason) = if is_bent(marker) {
+            (Guess::Wall, "it is the bent side of a tube")
+        } else if is_across(marker) && a[0] + b[0] < low[0] + high[0] {
+            (Guess::Inlet, "it is the end of a tube that the stream comes from")
+        } else if is_across(marker) || (short && mesh.planar.is_none()) {
+            (Guess::Outlet, "it is an end of a tube")
+        } else {
+            (Guess::Symmetry, "it is a plane side of a tube")
+        };
+    }
+}
+
 /// Codes of FUN3D that need values, which `known` leaves out.
 fn by_code(marker: &Marker) -> Option<Guess> {
     match marker.code? {
@@ -219,6 +271,20 @@ fn by_place(mesh: &Mesh, marker: &Marker, low: [f64; 3], high: [f64; 3]) -> (Gue
 
 /// Share of a unit normal along x, the direction of the stream in cases that are written, from which on a plane lies rather across it than along it.
 const ACROSS: f64 = std::f64::consts::FRAC_1_SQRT_2;
+
+/// Whether a marker lies in planes at the ends of the mesh: in one of any direction, or face by face in those of the box around it.
+pub fn is_outside(mesh: &Mesh, marker: &Marker) -> bool {
+    let (low, high) = bounds(mesh.nodes.iter().copied());
+    let axes = if mesh.planar.is_some() { 0..2 } else { 0..3 };
+    let near = 1e-6 * axes.clone().map(|k| high[k] - low[k]).fold(0.0, f64::max);
+    let on_box = |face: &[u32]| {
+        let all_at =
+            |k: usize, end: f64| face.iter().all(|&n| (mesh.nodes[n as usize][k] - end).abs() < near);
+        axes.clone().any(|k| all_at(k, low[k]) || all_at(k, high[k]))
+    };
+    let in_box = || marker.triangles.iter().all(|t| on_box(t)) && marker.quads.iter().all(|q| on_box(q));
+    in_box() || is_end(mesh, marker).is_some()
+}
 
 /// Of a marker that lies in one plane, of any direction, with the mesh on one side of it, as the sides of a sector: how much of its normal
 /// lies along x.
@@ -347,7 +413,19 @@ mod tests {
         assert_eq!(values(&sides, false), [far, far, along, along, along, along]);
         let mut bent = sides;
         bent.nodes.iter_mut().for_each(|x| x[1] += 0.1 * x[0] * x[0]);
-        assert_eq!(values(&bent, false)[2..4], ["\"farfield\""; 2]);
+        let (inlet, outlet) = ("\"inlet\"", "{ kind = \"outlet\", pressure = 1.0 }");
+        let wall = "\"slip_wall\"";
+        assert_eq!(values(&bent, false), [inlet, outlet, wall, wall, along, along], "a tube");
+    }
+
+    /// Where nothing else is a wall, a side with the cells of a boundary layer is one.
+    #[test]
+    fn flat_cells_lie_along_walls() {
+        let mut mesh = box_mesh([4, 12, 4], [1.0; 3], Cells::Hexes, 0.0);
+        mesh.nodes.iter_mut().for_each(|x| x[1] = x[1].powi(4));
+        let sides = named(mesh, &["1", "2", "3", "4", "5", "6"]);
+        let (far, along) = ("\"farfield\"", "\"symmetry\"");
+        assert_eq!(values(&sides, true), [far, far, "\"no_slip\"", along, along, along]);
     }
 
     /// Of the sides of a tunnel, each a marker, those that the body does not reach are no planes of symmetry.
@@ -430,14 +508,15 @@ mod tests {
         assert_eq!(got[0], "\"inlet\"");
     }
 
-    /// What bounds a mesh with an inlet and an outlet are the walls of a duct; without one of them the far field.
+    /// What bounds a mesh with an inlet and an outlet are the walls of a duct; so it is without one of them where nothing else is a wall.
     #[test]
     fn sides_of_ducts_are_walls() {
         let mut mesh = box_mesh([3; 3], [1.0; 3], Cells::Hexes, 0.0);
         mesh.nodes.iter_mut().for_each(|x| x[1] += 0.1 * x[0] * x[0]);
         let sides = |names: [&str; 6]| values(&named(mesh.clone(), &names), true)[2..4].to_vec();
         assert_eq!(sides(["inlet", "outlet", "low", "high", "5", "6"]), ["\"no_slip\""; 2]);
-        assert_eq!(sides(["inlet", "end", "low", "high", "5", "6"]), ["\"farfield\""; 2]);
+        assert_eq!(sides(["inlet", "end", "low", "high", "5", "6"]), ["\"no_slip\""; 2]);
+        assert_eq!(sides(["inlet", "end", "low", "high", "plate", "6"]), ["\"farfield\""; 2]);
     }
 
     /// Sides of a mesh between an inlet and an outlet are open to the stream where they are far from a body inside, walls beside it.

@@ -43,6 +43,21 @@ pub fn throttling(boundaries: &BTreeMap<String, Boundary>, mach: f64) -> Option<
     })
 }
 
+/// Says of outlets whose pressure no inlet overcomes that the flow comes in through them.
+pub fn held_back(boundaries: &BTreeMap<String, Boundary>) -> Option<String> {
+    let most = boundaries.values().filter_map(|boundary| match boundary {
+        Boundary::Inlet { total_pressure, .. } => Some(*total_pressure),
+        Boundary::Farfield | Boundary::VelocityInlet { .. } => Some(f64::INFINITY),
+        _ => None,
+    });
+    let most = most.reduce(f64::max)?;
+    let held = |(_, boundary): &(&String, &Boundary)| matches!(boundary, Boundary::Outlet { pressure } if *pressure >= most);
+    let names: Vec<String> = boundaries.iter().filter(held).map(|(name, _)| format!("`{name}`")).collect();
+    (!names.is_empty()).then(|| {
+        format!("{}: the pressure there is no less than the total pressure {most} of the inlets: nothing flows out", names.join(", "))
+    })
+}
+
 /// Says of hybrids with large eddy simulation that they are no steady flow.
 pub fn steady_eddies(turbulence: Option<&TurbulenceConfig>, time: &Time) -> Option<String> {
     let hybrid = turbulence.is_some_and(|model| model.hybrid != Hybrid::None);
@@ -228,6 +243,16 @@ mod tests {
             [of(Boundary::Outlet { pressure: 0.9 }, 0.3), of(Boundary::Extrapolation, 1.5)],
             [None, None]
         );
+        let inlet =
+            Boundary::Inlet { total_pressure: 1.1, total_temperature: 1.03, direction: [1.0, 0.0, 0.0] };
+        for (pressure, said) in [(1.09, false), (1.1, true)] {
+            let outlet = Boundary::Outlet { pressure };
+            let mut all: BTreeMap<_, _> =
+                [("in".to_owned(), inlet.clone()), ("out".to_owned(), outlet)].into();
+            assert_eq!(held_back(&all).is_some_and(|text| text.starts_with("`out`: ")), said, "{pressure}");
+            all.insert("far".to_owned(), Boundary::Farfield);
+            assert_eq!(held_back(&all), None);
+        }
         let throttled = |inlet: Boundary, mach| throttling(&[("in".to_owned(), inlet)].into(), mach);
         assert!(throttled(inlet, 2.0).unwrap().starts_with("`in`: an inlet with a total state"));
         assert_eq!([throttled(inlet, 0.5), throttled(Boundary::Farfield, 2.0)], [None, None]);

@@ -1,7 +1,7 @@
 //! Compressible flow on structured grids.
 
 use super::advice::{Trouble, on_points};
-use super::flow::{Flow, choking, slipping, steady_eddies, throttling};
+use super::flow::{Flow, choking, held_back, slipping, steady_eddies, throttling};
 use super::history::Equations;
 use super::march::{Finished, Run};
 use super::over_ranks::{self, Division};
@@ -27,6 +27,7 @@ use chromaflow_flow::unstructured::{RankReport, Ranks};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -165,7 +166,8 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
     fn cautions(&self) -> Vec<String> {
         let config = &self.config;
         let mach = config.freestream.mach;
-        let of_ends = [choking(&config.boundaries, mach), throttling(&config.boundaries, mach)];
+        let all = &config.boundaries;
+        let of_ends = [choking(all, mach), throttling(all, mach), held_back(all)];
         of_ends.into_iter().flatten().chain(steady_eddies(config.turbulence.as_ref(), &config.time)).collect()
     }
 
@@ -267,6 +269,12 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         } else {
             hints.push("march.nonlinear = \"newton_krylov\", or march.cfl_max = 5".to_owned());
         }
+        for (marker, _) in extrapolated(&self.config.boundaries, self.config.freestream.mach) {
+            hints.push(format!(
+                "[boundary] {marker} = {{ kind = \"outlet\", pressure = 1.0 }}, or what it is: the stream is slower than sound, and extrapolation sets no \
+                 pressure"
+            ));
+        }
         // Newton-Krylov steps do so by themselves.
         if trouble.is_unphysical(finished) && !newton {
             hints.push("structured.start_layer = 0.1: the flow then starts along walls".to_owned());
@@ -303,6 +311,14 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         }
         facts
     }
+}
+
+/// Markers of extrapolation in a stream slower than sound.
+fn extrapolated(
+    boundaries: &BTreeMap<String, Boundary>,
+    mach: f64,
+) -> impl Iterator<Item = (&String, &Boundary)> {
+    boundaries.iter().filter(move |(_, boundary)| mach < 1.0 && **boundary == Boundary::Extrapolation)
 }
 
 /// What the solvers of structured grids have in common besides: unknowns in the cells, implicit; in the nodes, explicit.

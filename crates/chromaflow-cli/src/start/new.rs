@@ -1,7 +1,7 @@
 //! `chromaflow new`: a commented case for a mesh.
 
 use super::write_new;
-use crate::case::guess::{Proposal, bounds, lines, proposals};
+use crate::case::guess::{GROUNDS, Proposal, bounds, is_outside, lines, proposals};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
 use crate::run::{WallCells, known};
@@ -9,7 +9,7 @@ use chromaflow_flow::mesh::{self, Marker, Mesh, Planar, ReadOptions};
 use chromaflow_flow::turbulence::{plate_friction, plate_reynolds};
 use serde_json::json;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Arguments of `chromaflow new`.
 #[derive(clap::Args)]
@@ -37,6 +37,8 @@ struct Body {
     up: usize,
     /// What lift sees of them.
     area: f64,
+    /// Whether they bound a body by themselves.
+    closed: bool,
 }
 
 /// Mach number of a new case: compressible, without shocks on most bodies.
@@ -53,9 +55,6 @@ fn stream(equations: &str, bluff: bool, made_for: Option<(f64, f64)>) -> (f64, f
     }
 }
 
-/// Cells at walls that are this much longer than high were made for a boundary layer.
-const LAYERED: f64 = 20.0;
-
 /// y+ of the first nodes for which layers are made: such that they resolve the viscous layer, or for wall functions.
 const MADE_FOR: [f64; 2] = [1.0, 50.0];
 
@@ -69,7 +68,7 @@ fn made_for(cells: &WallCells, length: f64) -> Option<(f64, f64)> {
         let reynolds = plate_reynolds(cells.height / (y_plus * length));
         (3e5..=1e9).contains(&reynolds).then_some((reynolds, y_plus))
     });
-    let (reynolds, y_plus) = turbulent.filter(|_| cells.aspect >= LAYERED)?;
+    let (reynolds, y_plus) = turbulent.filter(|_| cells.are_layers())?;
     let digit = 10_f64.powf(reynolds.log10().floor());
     Some(((reynolds / digit).round() * digit, y_plus))
 }
@@ -95,7 +94,9 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let repeats = |m: &Marker| known(m).is_some_and(|b| b.word() == "periodic");
     let outside = mesh.markers.iter().any(repeats)
         || inviscid.iter().any(|p| p.value == "\"farfield\"" || p.value.contains("\"periodic\""));
-    let bluff = outside && body.as_ref().is_some_and(Body::is_bluff);
+    let slender = mesh.markers.iter().any(|m| is_wall(m) && says_slender(&m.name));
+    let bluff =
+        outside && !slender && body.as_ref().is_some_and(|body| body.is_bluff() || has_bluff(&mesh, is_wall));
     let walls = |name: &str| mesh.markers.iter().any(|m| m.name == name && is_wall(m));
     let cells = WallCells::of(&mesh, walls);
     let length = body.as_ref().map_or(1.0, Body::length);
@@ -125,11 +126,26 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     write_new(&case, &text, args.force)?;
     if ctx.verbose() {
         println!("{}", case.display());
-        print!("\n[boundary], to be checked:\n{}", lines(&open));
+        if !open.is_empty() {
+            print!("\n[boundary], to be checked:\n{}", lines(&open));
+        }
         println!("\n    chromaflow run {0} --check\n    chromaflow run {0}", case.display());
     }
     ctx.write_json(&json!({ "case": case, "mesh": path, "equations": equations }))?;
     Ok(Done::Success)
+}
+
+/// Whether a wall's name is that of a part that stands along the stream, however thick it looks where a row or half of it is meshed.
+fn says_slender(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["wing", "airfoil", "blade", "vane", "nacelle", "cowl"].iter().any(|word| name.contains(word))
+}
+
+/// Whether one of several walls is a closed body that stands across the stream.
+fn has_bluff(mesh: &Mesh, is_wall: impl Fn(&Marker) -> bool) -> bool {
+    let walls = mesh.markers.iter().filter(|m| is_wall(m));
+    walls.clone().count() > 1
+        && walls.filter_map(|wall| Body::of(mesh, |m| m.name == wall.name)).any(|b| b.closed && b.is_bluff())
 }
 
 /// The mesh file: as it is named, or in the data folder.
@@ -144,15 +160,26 @@ fn found(path: &Path) -> CliResult<PathBuf> {
     }
 }
 
-/// The mesh's name up to its first point.
+/// The mesh's name up to its first point; of OpenFOAM's folders that of the case.
 fn case_name(mesh: &Path) -> PathBuf {
-    let name = mesh.file_name().and_then(|n| n.to_str()).unwrap_or("case");
+    let whole = mesh.canonicalize();
+    let mut path = whole.as_deref().unwrap_or(mesh);
+    while let (Some("polyMesh" | "constant"), Some(above)) =
+        (path.file_name().and_then(|n| n.to_str()), path.parent())
+    {
+        path = above;
+    }
+    let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("case");
     format!("{}.toml", name.split('.').next().unwrap_or("case")).into()
 }
 
 impl Body {
     fn of(mesh: &Mesh, is_wall: impl Fn(&Marker) -> bool) -> Option<Self> {
-        let walls: Vec<&Marker> = mesh.markers.iter().filter(|m| is_wall(m)).collect();
+        let mut walls: Vec<&Marker> = mesh.markers.iter().filter(|m| is_wall(m)).collect();
+        // The walls of a tunnel, and the ground, are no part of what stands between them.
+        if walls.iter().any(|m| !is_outside(mesh, m)) {
+            walls.retain(|m| !is_outside(mesh, m));
+        }
         let faces = || {
             walls.iter().flat_map(|m| {
                 let triangles = m.triangles.iter().map(|t| t.as_slice());
@@ -176,7 +203,10 @@ impl Body {
         };
         // Without a plane of symmetry lift goes where most of the body is seen.
         let seen = || shown(1).0 > 1.5 * shown(2).0;
-        let sideways = mesh.planar.is_some() || across(mesh).map_or_else(seen, |axis| axis == 2);
+        let on_ground = |axis| axis == 1;
+        let across = across(mesh).map(|axis| axis == 2);
+        let sideways =
+            mesh.planar.is_some() || across.or_else(|| ground(mesh).map(on_ground)).unwrap_or_else(seen);
         let up = if sideways { 1 } else { 2 };
         // Upper and lower side of a closed body see the same planform; a wall that is open has one of them.
         let projected = |axis: usize| {
@@ -190,7 +220,9 @@ impl Body {
         };
         // Of walls that stand across the stream, the area that it meets.
         let area = if along > 1e-9 * across { along } else { across };
-        Some(Self { low, high, up, area })
+        let axes = if mesh.planar.is_some() { 0..2 } else { 0..3 };
+        let closed = axes.map(shown).all(|(all, net)| net.abs() < 1e-6 * all);
+        Some(Self { low, high, up, area, closed })
     }
 
     /// Along x; of walls that stand across the stream their largest extent.
@@ -208,10 +240,21 @@ impl Body {
 
 /// The axis that a plane of symmetry is normal to.
 fn across(mesh: &Mesh) -> Option<usize> {
-    let symmetry = mesh.markers.iter().find(|m| {
+    normal_of(mesh, |m| {
         known(m).is_some_and(|b| b.word() == "symmetry") || m.name.to_ascii_lowercase().contains("sym")
-    })?;
-    let nodes = symmetry.triangles.as_flattened().iter().chain(symmetry.quads.as_flattened());
+    })
+}
+
+/// The axis that the ground is normal to, along which lift points.
+fn ground(mesh: &Mesh) -> Option<usize> {
+    let says = |m: &Marker| GROUNDS.iter().any(|word| m.name.to_ascii_lowercase().contains(word));
+    normal_of(mesh, says).filter(|axis| *axis > 0)
+}
+
+/// The axis that the first such marker is normal to, where it lies in a plane.
+fn normal_of(mesh: &Mesh, is_it: impl Fn(&Marker) -> bool) -> Option<usize> {
+    let plane = mesh.markers.iter().find(|m| is_it(m))?;
+    let nodes = plane.triangles.as_flattened().iter().chain(plane.quads.as_flattened());
     let (a, b) = bounds(nodes.map(|&n| mesh.nodes[n as usize]));
     let size = (0..3).map(|k| b[k] - a[k]).fold(0.0, f64::max);
     (0..3).find(|&k| b[k] - a[k] < 1e-6 * size)
@@ -232,14 +275,18 @@ struct Facts<'a> {
     body: Option<&'a Body>,
 }
 
-/// A path as the case file is to have it: relative paths are from the case file's folder.
+/// A path as the case file is to have it: relative paths are from the case file's folder, so that both can be moved together.
 fn from_case(case: &Path, path: &Path) -> PathBuf {
-    let same_folder = case.parent().is_none_or(|p| p.as_os_str().is_empty());
-    if same_folder || path.is_absolute() {
-        path.to_owned()
-    } else {
-        path.canonicalize().unwrap_or_else(|_| path.to_owned())
+    let folder = case.parent().filter(|p| !p.as_os_str().is_empty());
+    let (Some(folder), false) = (folder, path.is_absolute()) else { return path.to_owned() };
+    let whole = |p: &Path| p.canonicalize().unwrap_or_else(|_| p.to_owned());
+    let (from, to) = (whole(folder), whole(path));
+    let same = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    if same <= 1 {
+        return to; // nothing but the root
     }
+    let up = from.components().skip(same).map(|_| Component::ParentDir);
+    up.chain(to.components().skip(same)).collect()
 }
 
 fn text(facts: &Facts<'_>) -> String {
@@ -297,7 +344,8 @@ fn text(facts: &Facts<'_>) -> String {
         .iter()
         .filter(|m| known(m).is_some() && ![Planar::FRONT, Planar::BACK].contains(&&*m.name))
         .collect();
-    let _ = writeln!(out, "\n# Conditions, guessed: check them.\n[boundary]\n{}", lines(open).trim_end());
+    let head = if open.is_empty() { "Conditions." } else { "Conditions, guessed: check them." };
+    let _ = writeln!(out, "\n# {head}\n[boundary]\n{}", lines(open).trim_end());
     for marker in given {
         if let Some(condition) = known(marker) {
             let _ = writeln!(out, "# {}: {condition}, as the mesh's files say", marker.name);
@@ -332,7 +380,10 @@ fn number(value: f64) -> String {
 /// A place in a mesh or body of this size, to six digits of the size, wherever it lies.
 fn place(value: f64, size: f64) -> String {
     let digits = if size > 0.0 { (5.0 - size.log10().floor()).clamp(6.0, 30.0) } else { 6.0 };
-    format!("{value:.*}", digits as usize)
+    let text = format!("{value:.*}", digits as usize);
+    // What rounds to zero has no sign.
+    let zero = text.strip_prefix('-').filter(|rest| rest.chars().all(|c| c == '0' || c == '.'));
+    zero.map(str::to_owned).unwrap_or(text)
 }
 
 /// From where to where something reaches along each axis.
@@ -346,7 +397,7 @@ fn reach(low: [f64; 3], high: [f64; 3], from: &str, to: &str) -> String {
 
 /// Reference values of the walls' bounding box and of what lift sees of them.
 fn reference(body: &Body, mesh: &Mesh) -> String {
-    let Body { low, high, up, area } = body;
+    let Body { low, high, up, area, .. } = body;
     let length = body.length();
     let along = if high[0] - low[0] < length { "largest extent" } else { "length along x" };
     let mut out = format!("\n# The walls reach {}.\n", reach(*low, *high, "from ", "to"));
@@ -405,7 +456,7 @@ mod tests {
 
     /// The body that some sides of a box of 2 x 3 x 5 are.
     fn body(walls: &[&str]) -> Body {
-        let names = ["left", "right", "front", "back", "floor", "ceiling"];
+        let names = ["left", "right", "front", "back", "low", "high"];
         let mut mesh = box_mesh([2; 3], [2.0, 3.0, 5.0], Cells::Hexes, 0.0);
         assert_eq!(mesh.markers.len(), names.len());
         for marker in &mut mesh.markers {
@@ -421,11 +472,11 @@ mod tests {
     #[test]
     fn reference_values_are_those_of_what_lift_sees() {
         for (walls, up, area, length) in [
-            (&["floor"][..], 2, 6.0, 2.0),        // an open wall shows its whole face
-            (&["floor", "ceiling"], 2, 6.0, 2.0), // two sides of one planform
-            (&["front", "back"], 1, 10.0, 2.0),   // the span is along z
-            (&["left"], 2, 15.0, 5.0),            // it stands across the stream
-            (&["left", "front", "back", "floor", "ceiling"], 1, 10.0, 2.0),
+            (&["low"][..], 2, 6.0, 2.0),        // an open wall shows its whole face
+            (&["low", "high"], 2, 6.0, 2.0),    // two sides of one planform
+            (&["front", "back"], 1, 10.0, 2.0), // the span is along z
+            (&["left"], 2, 15.0, 5.0),          // it stands across the stream
+            (&["left", "front", "back", "low", "high"], 1, 10.0, 2.0),
         ] {
             let body = body(walls);
             assert_eq!((body.up, body.length()), (up, length), "{walls:?}");
@@ -451,9 +502,55 @@ mod tests {
         assert_eq!([of(1e-5, 5.0), of(2e-2, 30.0)], [None, None]);
     }
 
+    /// The ground and the walls of a tunnel are no part of the body; a body stands on its ground, along which lift points.
+    #[test]
+    fn bodies_stand_on_their_ground() {
+        for (axis, up) in [(1, 1), (2, 2)] {
+            let mut mesh = box_mesh([4; 3], [1.0; 3], Cells::Hexes, 0.0);
+            for marker in &mut mesh.markers {
+                let x = marker.quads[0].map(|n| mesh.nodes[n as usize]);
+                let low = (0..3).find(|&k| x.iter().all(|x| x[k] == 0.0));
+                marker.name = if low == Some(axis) { "road" } else { "side" }.to_owned();
+            }
+            // A bump on the road is a marker of its own.
+            let road = mesh.markers.iter().position(|m| m.name == "road").unwrap();
+            let inner = |quad: &[u32; 4]| {
+                quad.iter()
+                    .all(|&n| (0..3).all(|k| k == axis || (0.2..0.8).contains(&mesh.nodes[n as usize][k])))
+            };
+            let (bump, rest) = mesh.markers[road].quads.iter().copied().partition(inner);
+            mesh.markers[road].quads = rest;
+            mesh.markers.push(Marker { name: "bump".to_owned(), quads: bump, ..Marker::default() });
+            for x in &mut mesh.nodes {
+                let inside = (0..3).all(|k| k == axis || (0.3..0.7).contains(&x[k]));
+                x[axis] = if inside { 0.2 + 0.8 * x[axis] } else { x[axis] };
+            }
+            let body = Body::of(&mesh, |_| true).unwrap();
+            assert_eq!(body.up, up);
+            assert!((body.length() - 0.5).abs() < 1e-12 && (body.area - 0.25).abs() < 1e-12, "{}", body.area);
+        }
+    }
+
+    #[test]
+    fn cases_have_paths_from_their_folder_and_names_of_openfoam_cases() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("step/constant/polyMesh")).unwrap();
+        std::fs::create_dir_all(at("cases")).unwrap();
+        for mesh in ["step", "step/constant", "step/constant/polyMesh"] {
+            assert_eq!(case_name(&at(mesh)), Path::new("step.toml"), "{mesh}");
+        }
+        assert_eq!(case_name(Path::new("wing.b8.ugrid")), Path::new("wing.toml"));
+        let case = at("cases/a.toml");
+        assert_eq!(from_case(&case, &at("step")), at("step"), "as it is given");
+        assert_eq!(from_case(Path::new("a.toml"), Path::new("m/step")), Path::new("m/step"));
+        assert_eq!(from_case(Path::new("src/a.toml"), Path::new("Cargo.toml")), Path::new("../Cargo.toml"));
+    }
+
     #[test]
     fn small_numbers_keep_their_digits() {
         assert_eq!((number(0.0), number(1.25)), ("0.000000".to_owned(), "1.250000".to_owned()));
+        assert_eq!(place(-1e-9, 1.0), "0.000000", "no sign");
         for value in [2.5e-7_f64, -3.25e-4, 7.5e8] {
             assert_eq!(number(value).parse::<f64>().unwrap().to_bits(), value.to_bits());
         }

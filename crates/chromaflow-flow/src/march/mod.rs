@@ -186,7 +186,8 @@ impl<S: Host> March<S> {
             Next::Update => {}
         }
         let seen = Seen { residual: size, orders: self.progress.orders(size), rests };
-        let size = self.measured(size, &report.coupled_orders);
+        let [size, judged] = [size, self.host.judged(&report.residual)]
+            .map(|size| self.measured(size, &report.coupled_orders));
         if self.control.rejects_growth(size) {
             return self.reject(Rejection::Growth, report);
         }
@@ -207,7 +208,7 @@ impl<S: Host> March<S> {
         }
         report.step_over = S::EXPLICIT && report.time_step > 0;
         self.coupling.accept();
-        self.control.accept(size, report.limited as f64 / self.host.rows() as f64);
+        self.control.accept([size, judged], report.limited as f64 / self.host.rows() as f64);
         let (most, returns) = (self.host.first_order_steps(), self.host.returns());
         if !S::EXPLICIT && self.first_order.changes(seen, most, returns, self.host.rises()) {
             self.control.begin();

@@ -31,6 +31,10 @@ use std::sync::Arc;
 /// What is out of the solver's hands only within a Newton-Krylov step.
 pub(super) const AT_HAND: &str = "no step is under way";
 
+/// Part of the residual of all equations, each over its free stream's quantity, that counts where it is more than density's. All of it lets momentum,
+/// which rises first on the way of many flows, hold them back.
+const PART_OF_ALL: f64 = 0.25;
+
 /// A source term per volume at a place: what manufactured solutions need. It leaves each control volume, as fluxes do.
 pub type Source = Box<dyn Fn([f64; 3]) -> State + Send + Sync>;
 
@@ -187,6 +191,14 @@ impl Host for FlowSystem {
 
     fn rows(&self) -> usize {
         self.share().map_or(self.q.len(), |share| share.whole())
+    }
+
+    fn judged(&self, residual: &[f64]) -> f64 {
+        let mach = self.config.freestream.mach;
+        let (momentum, energy) = (1.0 + mach, 1.0 / (self.gas.gamma - 1.0) + 0.5 * mach * mach);
+        let scales = [1.0, momentum, momentum, momentum, energy];
+        let all = residual.iter().zip(scales).map(|(r, scale)| (r / scale).powi(2)).sum::<f64>().sqrt();
+        Self::size(residual).max(PART_OF_ALL * all)
     }
 
     fn share(&self) -> Option<&Arc<Share>> {

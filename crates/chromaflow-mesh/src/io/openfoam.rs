@@ -1,10 +1,10 @@
 //! OpenFOAM meshes: the folder `polyMesh` with the files `points`, `faces`, `owner`, `neighbour` and `boundary`, as text.
 //!
-//! Cells are put together from their faces, whose normals point out of their owners.
+//! Cells are put together from their faces, whose normals point out of their owners. A mesh of one layer between `empty` patches is planar.
 //!
 //! **Source**: *OpenFOAM User Guide*, section 4.1, "Mesh description".
 
-use crate::raw::Raw;
+use crate::raw::{Flat, Flipped, Raw, orient_elements};
 use crate::{Kind, Marker, Mesh, MeshError, Place};
 use chromaflow::files::{self, FileError};
 use std::io::Read;
@@ -132,13 +132,15 @@ impl Tokens {
 struct Patch {
     name: String,
     kind: String,
+    /// The patch that it is periodic with.
+    neighbour: Option<String>,
     first: usize,
     count: usize,
 }
 
 fn patch(tokens: &mut Tokens) -> Result<Patch, MeshError> {
     let name = tokens.next().unwrap_or_default().trim_matches('"').to_owned();
-    let mut patch = Patch { name, kind: String::new(), first: 0, count: 0 };
+    let mut patch = Patch { name, kind: String::new(), neighbour: None, first: 0, count: 0 };
     tokens.expect("{")?;
     loop {
         let Some(key) = tokens.next().map(str::to_owned) else {
@@ -148,6 +150,7 @@ fn patch(tokens: &mut Tokens) -> Result<Patch, MeshError> {
             "}" => return Ok(patch),
             ";" => {}
             "type" => tokens.next().unwrap_or_default().clone_into(&mut patch.kind),
+            "neighbourPatch" => patch.neighbour = tokens.next().map(|name| name.trim_matches('"').to_owned()),
             "nFaces" => patch.count = tokens.number("a number of faces")?,
             "startFace" => patch.first = tokens.number("the number of a face")?,
             _ => while tokens.next().is_some_and(|word| word != ";") {},
@@ -207,6 +210,8 @@ pub(super) fn read(path: &Path) -> Result<Raw, MeshError> {
             ));
         }
     }
+    orient_elements(&mut mesh, &mut Flipped::default(), 1);
+    let mut empty = Vec::new();
     for patch in Tokens::open(&folder, "boundary")?.list(patch)? {
         let end = patch.first.checked_add(patch.count).filter(|&end| end <= faces.len());
         let Some(end) = end else {
@@ -221,9 +226,11 @@ pub(super) fn read(path: &Path) -> Result<Raw, MeshError> {
         };
         let code = match patch.kind.as_str() {
             "wall" => Some(4000),
+            "symmetry" | "symmetryPlane" | "wedge" | "empty" => Some(6661),
             _ => None,
         };
-        let mut marker = Marker { name: patch.name, code, ..Marker::default() };
+        let partner = patch.neighbour.filter(|_| patch.kind.starts_with("cyclic"));
+        let mut marker = Marker { name: patch.name, code, partner, ..Marker::default() };
         for face in &faces[patch.first..end] {
             match face[..] {
                 [a, b, c] => marker.triangles.push([a, b, c]),
@@ -237,10 +244,82 @@ pub(super) fn read(path: &Path) -> Result<Raw, MeshError> {
             }
         }
         if !marker.triangles.is_empty() || !marker.quads.is_empty() {
+            empty.push(patch.kind == "empty");
             mesh.markers.push(marker);
         }
     }
-    Ok(Raw::of_mesh(mesh))
+    match flattened(&mesh, &empty) {
+        Some(mut flat) => {
+            flat.lay_flat(0..flat.mesh.nodes.len() as u32, path)?;
+            Ok(flat)
+        }
+        None => Ok(Raw::of_mesh(mesh)),
+    }
+}
+
+/// The planar mesh of which a mesh is one layer, normal to an axis, between the markers that are `empty`: the faces of these on one side, and the edges that the
+/// others have there.
+fn flattened(mesh: &Mesh, empty: &[bool]) -> Option<Raw> {
+    let faces = |empties: bool| {
+        let markers = mesh.markers.iter().zip(empty).filter(move |(_, empty)| **empty == empties);
+        markers.flat_map(|(m, _)| {
+            let triangles = m.triangles.iter().map(|t| t.as_slice());
+            triangles.chain(m.quads.iter().map(|q| q.as_slice()))
+        })
+    };
+    // Twice the area, as a vector out of the mesh.
+    let area = |face: &[u32]| -> [f64; 3] {
+        std::array::from_fn(|k| {
+            let (a, b) = ((k + 1) % 3, (k + 2) % 3);
+            let p = |i: usize| mesh.nodes[face[i % face.len()] as usize];
+            (0..face.len()).map(|i| p(i)[a] * p(i + 1)[b] - p(i)[b] * p(i + 1)[a]).sum()
+        })
+    };
+    let normal = area(faces(true).next()?).map(f64::abs);
+    let axis = (0..3).max_by(|&a, &b| normal[a].total_cmp(&normal[b]))?;
+    // The side from which the others turn to the left in the plane that `lay_flat` makes of it.
+    let sign = if axis == 1 { -1.0 } else { 1.0 };
+    let side: Vec<&[u32]> = faces(true).filter(|face| sign * area(face)[axis] > 0.0).collect();
+    if side.len() != mesh.elements() || 2 * side.len() != faces(true).count() {
+        return None;
+    }
+    // Numbers on that side.
+    let mut near = vec![u32::MAX; mesh.nodes.len()];
+    let mut nodes = Vec::new();
+    for &n in side.iter().copied().flatten() {
+        if near[n as usize] == u32::MAX {
+            near[n as usize] = nodes.len() as u32;
+            nodes.push(mesh.nodes[n as usize]);
+        }
+    }
+    let new = |n: u32| near[n as usize];
+    let mut flat = Flat::default();
+    for face in side {
+        match *face {
+            [a, b, c] => flat.triangles.push([a, b, c].map(new)),
+            [a, b, c, d] => flat.quads.push([a, b, c, d].map(new)),
+            _ => return None,
+        }
+    }
+    let mut markers = Vec::new();
+    for (marker, _) in mesh.markers.iter().zip(empty).filter(|(_, empty)| !**empty) {
+        let edge = |quad: &[u32; 4]| -> Option<[u32; 2]> {
+            let [a, b, c, d] = quad.map(new);
+            let on = [[a, b, c, d], [b, c, d, a], [c, d, a, b], [d, a, b, c]];
+            let of_edge = |q: &&[u32; 4]| q.map(|n| n != u32::MAX) == [true, true, false, false];
+            on.iter().find(of_edge).map(|q| [q[0], q[1]])
+        };
+        flat.edges.push(marker.quads.iter().map(edge).collect::<Option<_>>()?);
+        let Marker { name, code, partner, triangles, .. } = marker.clone();
+        markers.push(Marker { name, code, partner, ..Marker::default() });
+        if !triangles.is_empty() {
+            return None;
+        }
+    }
+    let mut raw = Raw::of_mesh(Mesh { nodes, markers, ..Mesh::default() });
+    raw.flat = Some(flat);
+    raw.notes.push("one layer between empty patches: a planar mesh".to_owned());
+    Some(raw)
 }
 
 /// Adds the element that has these faces; whether it is one. Its orientation is looked at later.
@@ -280,8 +359,13 @@ mod tests {
     use crate::{Kind, Mesh, MeshError, ReadOptions, faces, info, load};
     use std::path::Path;
 
-    /// A mesh as OpenFOAM has it.
+    /// A mesh as OpenFOAM has it, all of its patches walls.
     fn write(folder: &Path, mesh: &Mesh) {
+        write_as(folder, mesh, &|_| "wall");
+    }
+
+    /// The same with patches of other types.
+    fn write_as(folder: &Path, mesh: &Mesh, kind: &dyn Fn(&str) -> &'static str) {
         std::fs::create_dir_all(folder).unwrap();
         let head = |class: &str| {
             format!("/* a comment */\nFoamFile\n{{ version 2.0; format ascii; class {class}; }}\n// * * *\n")
@@ -322,8 +406,9 @@ mod tests {
             }
             let count = inner.len() - first;
             patches.push(format!(
-                "{} {{ type wall; inGroups 1(wall); nFaces {count}; startFace {first}; }}",
-                m.name
+                "{} {{ type {}; inGroups 1(wall); nFaces {count}; startFace {first}; }}",
+                m.name,
+                kind(&m.name)
             ));
         }
         put(
@@ -351,6 +436,45 @@ mod tests {
             a.markers.iter().map(|m| &m.name).collect::<Vec<_>>(),
             b.markers.iter().map(|m| &m.name).collect::<Vec<_>>()
         );
+    }
+
+    /// A layer between empty patches is a planar mesh, normal to whichever axis; more than one layer has symmetry there.
+    #[test]
+    fn layers_between_empty_patches_are_planar() {
+        let folder = tempfile::tempdir().unwrap();
+        for (cells, axis) in [([4, 3, 1], 2), ([4, 1, 3], 1), ([1, 4, 3], 0)] {
+            let mut mesh = box_mesh(cells, [1.0, 2.0, 3.0], Cells::Hexes, 0.0);
+            let normal = |m: &crate::Marker, mesh: &Mesh| {
+                let x = m.quads[0].map(|n| mesh.nodes[n as usize]);
+                (0..3).find(|&k| x.iter().all(|x| x[k] == x[0][k])).unwrap()
+            };
+            let names: Vec<String> =
+                mesh.markers.iter().enumerate().map(|(i, m)| format!("{}{i}", normal(m, &mesh))).collect();
+            mesh.markers.iter_mut().zip(names).for_each(|(m, name)| m.name = name);
+            let kind = |name: &str| -> &'static str {
+                match name {
+                    name if name.starts_with(&axis.to_string()) => "empty",
+                    name if name.ends_with('4') || name.ends_with('0') => "patch",
+                    _ => "symmetryPlane",
+                }
+            };
+            write_as(folder.path().join("polyMesh").as_path(), &mesh, &kind);
+            let loaded = load(folder.path(), &ReadOptions::default()).unwrap();
+            assert!(loaded.report.is_clean(), "{axis}: {}", loaded.report);
+            assert_eq!(loaded.flipped, crate::raw::Flipped::default(), "{axis}");
+            let planar = loaded.mesh.planar.expect("a planar mesh");
+            assert_eq!((planar.nodes_2d, loaded.mesh.elements()), (20, 12), "{axis}");
+            let area = [6.0, 3.0, 2.0][axis];
+            assert!((info(&loaded.mesh).volume - area).abs() < 1e-13, "{axis}");
+            let codes = loaded.mesh.markers.iter().filter(|m| m.code == Some(6661)).count();
+            assert!(codes >= 2 && loaded.mesh.markers.len() == 6, "{axis}");
+            assert!(loaded.notes[0].starts_with("one layer between empty patches"), "{:?}", loaded.notes);
+        }
+        let thick = box_mesh([3, 3, 2], [1.0; 3], Cells::Hexes, 0.0);
+        write_as(folder.path().join("polyMesh").as_path(), &thick, &|_| "empty");
+        let loaded = load(folder.path(), &ReadOptions::default()).unwrap();
+        assert!(loaded.report.is_clean() && loaded.mesh.planar.is_none());
+        assert!(loaded.mesh.markers.iter().all(|m| m.code == Some(6661)));
     }
 
     #[test]

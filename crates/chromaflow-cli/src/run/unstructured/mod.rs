@@ -7,7 +7,7 @@ pub use plan::WallCells;
 pub use slices::Way;
 
 use super::advice::{Around, Trouble};
-use super::flow::{Flow, choking, in_one_piece, slipping, steady_eddies, throttling};
+use super::flow::{Flow, choking, held_back, in_one_piece, slipping, steady_eddies, throttling};
 use super::history::Equations;
 use super::march::{Finished, Run};
 use super::over_ranks::{self, Division};
@@ -251,7 +251,8 @@ impl Flow for OnMesh<'_> {
     fn cautions(&self) -> Vec<String> {
         let config = &self.prepared.config;
         let mach = config.freestream.mach;
-        let of_ends = [choking(&config.boundaries, mach), throttling(&config.boundaries, mach)];
+        let all = &config.boundaries;
+        let of_ends = [choking(all, mach), throttling(all, mach), held_back(all)];
         of_ends.into_iter().flatten().chain(steady_eddies(config.turbulence.as_ref(), &config.time)).collect()
     }
 
@@ -424,7 +425,7 @@ impl Flow for OnMesh<'_> {
         if trouble.is_unsolved() {
             hints.push(match (config.implicit.nonlinear, config.implicit.preconditioner) {
                 (Nonlinear::NewtonKrylov(options), PreconditionerKind::Ilu(Fill::Level(level))) => format!(
-                    "linear.fill = {} or march.newton_directions = {}: linear systems are not solved",
+                    "linear.fill = {}, linear.precond = \"multicolor\" or march.newton_directions = {}: linear systems are not solved",
                     level + 1,
                     2 * options.directions
                 ),

@@ -170,4 +170,9 @@ impl WallCells {
         let middle = heights.len() / 2;
         Some(Self { heights: (low, high), height: heights[middle], aspect: aspects[middle] })
     }
+
+    /// Whether they were made for a boundary layer: much longer than high.
+    pub fn are_layers(&self) -> bool {
+        self.aspect >= 20.0
+    }
 }

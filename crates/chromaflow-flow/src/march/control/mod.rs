@@ -177,14 +177,14 @@ impl CflControl {
         Self { most_limited: LIMITED_FRACTION_WITH_SHARES, ..self }
     }
 
-    /// After a step from a state of this residual, `limited` of its updates cut (a fraction of the nodes).
-    pub fn accept(&mut self, residual: f64, limited: f64) {
+    /// See [`StepControl::accept`].
+    pub fn accept(&mut self, [residual, judged]: [f64; 2], limited: f64) {
         let ratio = self.last.map_or(1.0, |last| residual / last);
         let swings = self.cycle.sees(residual, self.last);
         self.last = Some(residual);
         self.tighten(residual, ratio);
         self.widen();
-        match self.doubt(residual, ratio) {
+        match self.doubt(judged, ratio) {
             Some(cut) if self.config.adaptive => {
                 self.value *= cut.factor;
                 self.hold = cut.hold;
@@ -247,15 +247,15 @@ impl CflControl {
     }
 
     /// By how much the CFL number is to fall, where residuals say that it is too large.
-    fn doubt(&mut self, residual: f64, ratio: f64) -> Option<Cut> {
+    fn doubt(&mut self, judged: f64, ratio: f64) -> Option<Cut> {
         if self.step != Step::Newton {
             return (ratio > GROWTH_LIMIT).then_some(Cut { factor: 0.5, hold: 3 });
         }
-        if residual > NEWTON_RISE * self.least {
-            self.least = residual;
+        if judged > NEWTON_RISE * self.least {
+            self.least = judged;
             return Some(Cut { factor: 0.1, hold: 2 });
         }
-        self.least = self.least.min(residual);
+        self.least = self.least.min(judged);
         (self.left > UNSOLVED).then_some(Cut { factor: 0.3, hold: 0 })
     }
 
@@ -407,20 +407,20 @@ mod tests {
         let cfl = Cfl { start: 10.0, min: 1.0, max: 40.0, growth: 2.0, adaptive: true };
         let mut control = CflControl::new(cfl);
         for i in 0..100 {
-            control.accept(0.9_f64.powi(i), 0.0);
+            control.accept([0.9_f64.powi(i); 2], 0.0);
         }
         assert_eq!(control.value, 40.0, "residuals fell");
         for i in 0..200 {
-            control.accept(2e-5 * 0.999_f64.powi(i), 0.0);
+            control.accept([2e-5 * 0.999_f64.powi(i); 2], 0.0);
         }
         assert_eq!(control.value, 40.0, "residuals fell slowly");
         let cycle = |i: i32| 1e-5 * (1.0 + 0.1 * f64::from(i).sin());
         for i in 0..40 {
-            control.accept(cycle(i), 0.0);
+            control.accept([cycle(i); 2], 0.0);
         }
         assert_eq!(control.value, 20.0, "residuals went in a cycle");
         for i in 0..300 {
-            control.accept(cycle(i), 0.0);
+            control.accept([cycle(i); 2], 0.0);
         }
         assert_eq!(control.value, 10.0, "never below the first");
     }
@@ -432,15 +432,15 @@ mod tests {
         assert!(!control.rejects_growth(1e9), "nothing to compare with");
         assert!(control.doubts());
         assert!(!control.rejects_update(0.9) && !control.doubts(), "solved at 10");
-        control.accept(1.0, 0.0);
+        control.accept([1.0; 2], 0.0);
         assert!(control.doubts(), "20 is more than 10");
         assert!(!control.rejects_growth(2.9) && control.rejects_growth(3.1));
         assert!(control.rejects_update(1.1) && control.rejects_update(f64::NAN));
         while control.reject() {}
-        control.accept(1.0, 0.0);
+        control.accept([1.0; 2], 0.0);
         assert!(!control.rejects_growth(1e9) && !control.rejects_update(2.0), "nothing smaller to try");
         let mut ramp = CflControl::new(Cfl { adaptive: false, ..cfl });
-        ramp.accept(1.0, 0.0);
+        ramp.accept([1.0; 2], 0.0);
         assert!(!ramp.doubts() && !ramp.rejects_growth(1e9) && !ramp.rejects_update(2.0));
     }
 
@@ -450,7 +450,7 @@ mod tests {
         let mut control = CflControl::new(cfl).of_newton_steps();
         let mut step = |residual: f64, left: f64| {
             assert!(!control.rejects_update(left));
-            control.accept(residual, 0.0);
+            control.accept([residual; 2], 0.0);
             control.value
         };
         assert_eq!([step(1.0, 0.3), step(3.9, 0.3)], [20.0, 40.0], "residuals may rise somewhat");
@@ -460,13 +460,26 @@ mod tests {
         assert_eq!(step(0.8, 0.2), 4.8);
     }
 
+    /// Density's residual may stand still while that of momentum runs away.
+    #[test]
+    fn newton_steps_shrink_where_other_equations_run_away() {
+        let cfl = Cfl { start: 10.0, min: 1.0, max: 1e6, growth: 2.0, adaptive: true };
+        let mut control = CflControl::new(cfl).of_newton_steps();
+        let mut step = |judged: f64| {
+            control.accept([1.0, judged], 0.0);
+            control.value
+        };
+        assert_eq!([step(1.0), step(3.0), step(5.0)], [20.0, 40.0, 4.0]);
+        assert!(!control.rejects_growth(2.0), "steps are rejected by density's");
+    }
+
     #[test]
     fn newton_steps_that_do_not_converge_solve_closer() {
         let cfl = Cfl { start: 10.0, min: 1.0, max: 20.0, growth: 2.0, adaptive: true };
         let mut control = CflControl::new(cfl).of_newton_steps();
         let mut step = |residual: f64, left: f64| {
             assert!(!control.rejects_update(left));
-            control.accept(residual, 0.0);
+            control.accept([residual; 2], 0.0);
             control.forcing
         };
         assert_eq!([step(1.0, 0.3), step(1.0, 0.3)], [1.0, 1.0], "far from a solution");
@@ -481,7 +494,7 @@ mod tests {
             "as at the beginning, below a limit set since"
         );
         let mut plain = CflControl::new(cfl);
-        (0..9).for_each(|_| plain.accept(1.0, 0.0));
+        (0..9).for_each(|_| plain.accept([1.0; 2], 0.0));
         assert_eq!(plain.forcing, 1.0);
     }
 
@@ -491,7 +504,7 @@ mod tests {
             let mut control = CflControl::new(Cfl::default()).of_newton_steps().with_directions(40, unknowns);
             let mut step = |left: f64| {
                 control.rejects_update(left);
-                control.accept(1.0, 0.0);
+                control.accept([1.0; 2], 0.0);
                 control.widening
             };
             assert_eq!((0..50).map(|_| step(0.3)).max(), Some(1), "solved");
@@ -508,7 +521,7 @@ mod tests {
         let cfl = Cfl { start: 10.0, min: 1.0, max: 1e6, growth: 10.0, adaptive: true };
         let mut control = CflControl::new(cfl).of_newton_steps();
         let mut step = |residual: f64| {
-            control.accept(residual, 0.0);
+            control.accept([residual; 2], 0.0);
             control.ceiling
         };
         let swing = |i: i32| 1.0 + 0.5 * (0.5 * f64::from(i)).sin();
@@ -524,7 +537,7 @@ mod tests {
             let mut control = CflControl::new(cfl).of_newton_steps();
             let step = |i: i32| {
                 control.rejects_update(0.3);
-                control.accept(if i == 0 { 1.0 } else { residual(i) }, 0.0);
+                control.accept([if i == 0 { 1.0 } else { residual(i) }; 2], 0.0);
                 if i < 6 { f64::INFINITY } else { control.value }
             };
             (0..6 + STALLED as i32).map(step).fold(f64::INFINITY, f64::min)
@@ -539,9 +552,9 @@ mod tests {
         let cfl = Cfl { start: 2.0, min: 0.01, max: 20.0, growth: 1.1, adaptive: true };
         let mut control = CflControl::new(cfl).factored();
         let cycle = |i: i32| 1.0 + 0.1 * f64::from(i).sin();
-        (0..100).for_each(|i| control.accept(cycle(i), 0.0));
+        (0..100).for_each(|i| control.accept([cycle(i); 2], 0.0));
         assert_eq!(control.value, 20.0);
-        (100..110).for_each(|i| control.accept(cycle(i), 0.0));
+        (100..110).for_each(|i| control.accept([cycle(i); 2], 0.0));
         assert_eq!(control.value, 10.0);
         control.reject();
         assert_eq!((control.value, control.ceiling), (2.0, 5.0), "what was rejected is not tried again");
@@ -551,21 +564,21 @@ mod tests {
     fn grows_holds_and_backs_off() {
         let cfl = Cfl { start: 10.0, min: 1.0, max: 30.0, growth: 2.0, adaptive: true };
         let mut control = CflControl::new(cfl);
-        control.accept(1.0, 0.0);
+        control.accept([1.0; 2], 0.0);
         assert_eq!(control.value, 20.0);
-        control.accept(1.0, 0.5);
+        control.accept([1.0; 2], 0.5);
         assert_eq!(control.value, 20.0, "updates were cut");
         let mut few = CflControl::new(cfl).with_shares();
-        few.accept(1.0, 0.01);
+        few.accept([1.0; 2], 0.01);
         assert_eq!(few.value, 10.0 * 2.0_f64.sqrt(), "a few of them");
-        control.accept(2.0, 0.0);
+        control.accept([2.0; 2], 0.0);
         assert_eq!(control.value, 10.0, "the residual doubled");
         for _ in 0..3 {
-            control.accept(1.0, 0.0);
+            control.accept([1.0; 2], 0.0);
             assert_eq!(control.value, 10.0, "on hold");
         }
         for _ in 0..5 {
-            control.accept(1.0, 0.0);
+            control.accept([1.0; 2], 0.0);
         }
         assert_eq!(control.value, 30.0, "recovered");
         assert!(control.reject());

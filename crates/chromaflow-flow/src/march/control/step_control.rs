@@ -41,8 +41,9 @@ pub trait StepControl: Send + Sync {
     /// The CFL number of the next step.
     fn value(&self) -> f64;
 
-    /// After a step from a state of this residual, `limited` of its updates cut (a fraction of the rows).
-    fn accept(&mut self, residual: f64, limited: f64);
+    /// After a step from a state of this residual, density's and as [judged](crate::march::Host::judged), `limited` of its updates cut (a fraction of
+    /// the rows).
+    fn accept(&mut self, residual: [f64; 2], limited: f64);
 
     /// Whether the step that led to a state of this residual is to be rejected.
     fn rejects_growth(&self, _residual: f64) -> bool {
@@ -105,7 +106,7 @@ impl StepControl for CflControl {
         self.value
     }
 
-    fn accept(&mut self, residual: f64, limited: f64) {
+    fn accept(&mut self, residual: [f64; 2], limited: f64) {
         self.accept(residual, limited);
     }
 
@@ -206,7 +207,7 @@ impl StepControl for CourantControl {
         self.value
     }
 
-    fn accept(&mut self, residual: f64, _limited: f64) {
+    fn accept(&mut self, [residual, _]: [f64; 2], _limited: f64) {
         self.value = (self.value * GROWTH).min(self.requested);
         if residual < 0.95 * self.least {
             (self.least, self.idle) = (residual, 0);
@@ -265,7 +266,7 @@ mod tests {
         assert!(control.reject());
         assert_eq!(control.value(), 0.4);
         for _ in 0..100 {
-            control.accept(1.0, 0.0);
+            control.accept([1.0; 2], 0.0);
         }
         assert_eq!(control.value(), 0.8);
         assert!((0..5).all(|_| control.reject()) && !control.reject());
@@ -274,11 +275,11 @@ mod tests {
     #[test]
     fn coarse_grids_are_given_up_where_residuals_swing() {
         let mut control = CourantControl::new(0.8).with_coarse_grids(3);
-        (0..5000).for_each(|i| control.accept(0.999_f64.powi(i), 0.0));
+        (0..5000).for_each(|i| control.accept([0.999_f64.powi(i); 2], 0.0));
         assert_eq!(control.coarse_grids(), 3, "they fall slowly");
         let swing = |i: usize| 0.1 * (1.5 + (0.05 * i as f64).sin());
         let left = |control: &mut CourantControl, steps: usize| {
-            (0..steps).for_each(|i| control.accept(swing(i), 0.0));
+            (0..steps).for_each(|i| control.accept([swing(i); 2], 0.0));
             control.coarse_grids()
         };
         assert_eq!(left(&mut control, SWINGING), 2);
