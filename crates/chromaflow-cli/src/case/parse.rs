@@ -145,7 +145,7 @@ fn bad_change(set: &str, why: &str) -> CliError {
     CliError::input(format!("--set {set}: {why}"))
 }
 
-/// Makes the change `section.key=value`.
+/// Makes the change `section.key=value`, or of a marker's condition `boundary.marker.key=value`.
 fn change(table: &mut toml::Table, set: &str) -> CliResult<()> {
     let split = set.split_once('=').and_then(|(key, value)| Some((key.split_once('.')?, value)));
     let ((section, key), value) = split.ok_or_else(|| bad_change(set, "expected section.key=value"))?;
@@ -158,7 +158,19 @@ fn change(table: &mut toml::Table, set: &str) -> CliResult<()> {
     let value = parsed.ok().and_then(|mut t| t.remove("v")).unwrap_or_else(|| value.into());
     let slot = table.entry(section).or_insert_with(|| toml::Table::new().into());
     let slot = slot.as_table_mut().ok_or_else(|| bad_change(set, "that section is no table"))?;
-    slot.insert(key.to_owned(), value);
+    // A marker may have points in its name.
+    let inside = if section == "boundary" && !slot.contains_key(key) { key.rsplit_once('.') } else { None };
+    if let Some((marker, key)) = inside
+        && let Some(condition) = slot.get_mut(marker)
+    {
+        if let toml::Value::String(kind) = condition {
+            *condition = toml::Table::from_iter([("kind".to_owned(), kind.as_str().into())]).into();
+        }
+        let condition = condition.as_table_mut();
+        condition.ok_or_else(|| bad_change(set, "that condition is no table"))?.insert(key.to_owned(), value);
+    } else {
+        slot.insert(key.to_owned(), value);
+    }
     Ok(())
 }
 

@@ -70,6 +70,29 @@ fn numbers_without_bounds_are_refused() {
     }
 }
 
+/// One value of a marker's condition, whether this is a table or a word, and whatever the marker is called.
+#[test]
+fn values_of_conditions_are_set_one_by_one() {
+    let text = "[mesh]\nfile = \"w\"\n[boundary]\nout = { kind = \"outlet\", pressure = 1.0 }\nin = \"inlet\"\n\"a.b\" = \"farfield\"\n";
+    let source = Source::of_text(Path::new("a.toml"), text);
+    let set = |sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+        source.parse_with::<CaseFile>(&sets).map_err(|e| e.to_string())
+    };
+    let same = |sets: &[&str], whole: &[&str]| {
+        let [a, b] = [set(sets), set(whole)].map(|case| format!("{:?}", case.unwrap().boundary));
+        assert_eq!(a, b, "{sets:?}");
+    };
+    same(&["boundary.out.pressure=1.5"], &["boundary.out={kind=\"outlet\",pressure=1.5}"]);
+    let total = "{kind=\"inlet\",total_pressure=1.2,total_temperature=1.1}";
+    same(
+        &["boundary.in.total_pressure=1.2", "boundary.in.total_temperature=1.1"],
+        &[&format!("boundary.in={total}")],
+    );
+    same(&["boundary.a.b=symmetry"], &["boundary.a.b=\"symmetry\""]);
+    assert!(set(&["boundary.other.pressure=1.5"]).unwrap_err().contains("expected a boundary condition"));
+}
+
 #[test]
 fn values_out_of_range_name_the_key() {
     for (text, expect) in [

@@ -269,7 +269,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         } else {
             hints.push("march.nonlinear = \"newton_krylov\", or march.cfl_max = 5".to_owned());
         }
-        for (marker, _) in extrapolated(&self.config.boundaries, self.config.freestream.mach) {
+        for marker in extrapolated(&self.config.boundaries, self.config.freestream.mach) {
             hints.push(format!(
                 "[boundary] {marker} = {{ kind = \"outlet\", pressure = 1.0 }}, or what it is: the stream is slower than sound, and extrapolation sets no \
                  pressure"
@@ -314,11 +314,9 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
 }
 
 /// Markers of extrapolation in a stream slower than sound.
-fn extrapolated(
-    boundaries: &BTreeMap<String, Boundary>,
-    mach: f64,
-) -> impl Iterator<Item = (&String, &Boundary)> {
-    boundaries.iter().filter(move |(_, boundary)| mach < 1.0 && **boundary == Boundary::Extrapolation)
+fn extrapolated(boundaries: &BTreeMap<String, Boundary>, mach: f64) -> impl Iterator<Item = &String> {
+    let slow = boundaries.iter().filter(move |(_, b)| mach < 1.0 && **b == Boundary::Extrapolation);
+    slow.map(|(marker, _)| marker)
 }
 
 /// What the solvers of structured grids have in common besides: unknowns in the cells, implicit; in the nodes, explicit.

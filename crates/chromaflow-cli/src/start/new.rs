@@ -162,7 +162,7 @@ fn found(path: &Path) -> CliResult<PathBuf> {
 
 /// The mesh's name up to its first point; of OpenFOAM's folders that of the case.
 fn case_name(mesh: &Path) -> PathBuf {
-    let whole = mesh.canonicalize();
+    let whole = if mesh.is_dir() { mesh.canonicalize().ok() } else { None };
     let mut path = whole.as_deref().unwrap_or(mesh);
     while let (Some("polyMesh" | "constant"), Some(above)) =
         (path.file_name().and_then(|n| n.to_str()), path.parent())

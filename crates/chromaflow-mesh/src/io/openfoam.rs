@@ -307,7 +307,8 @@ fn flattened(mesh: &Mesh, empty: &[bool]) -> Option<Raw> {
             let [a, b, c, d] = quad.map(new);
             let on = [[a, b, c, d], [b, c, d, a], [c, d, a, b], [d, a, b, c]];
             let of_edge = |q: &&[u32; 4]| q.map(|n| n != u32::MAX) == [true, true, false, false];
-            on.iter().find(of_edge).map(|q| [q[0], q[1]])
+            // That side is the far one of the layer here and the near one of the layer that it becomes.
+            on.iter().find(of_edge).map(|q| [q[1], q[0]])
         };
         flat.edges.push(marker.quads.iter().map(edge).collect::<Option<_>>()?);
         let Marker { name, code, partner, triangles, .. } = marker.clone();
@@ -446,7 +447,7 @@ mod tests {
             let mut mesh = box_mesh(cells, [1.0, 2.0, 3.0], Cells::Hexes, 0.0);
             let normal = |m: &crate::Marker, mesh: &Mesh| {
                 let x = m.quads[0].map(|n| mesh.nodes[n as usize]);
-                (0..3).find(|&k| x.iter().all(|x| x[k] == x[0][k])).unwrap()
+                (0..3).find(|&k| x.iter().all(|p| p[k] == x[0][k])).unwrap()
             };
             let names: Vec<String> =
                 mesh.markers.iter().enumerate().map(|(i, m)| format!("{}{i}", normal(m, &mesh))).collect();
