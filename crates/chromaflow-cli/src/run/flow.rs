@@ -248,7 +248,7 @@ mod tests {
         for (pressure, said) in [(1.09, false), (1.1, true)] {
             let outlet = Boundary::Outlet { pressure };
             let mut all: BTreeMap<_, _> =
-                [("in".to_owned(), inlet.clone()), ("out".to_owned(), outlet)].into();
+                [("in".to_owned(), inlet), ("out".to_owned(), outlet)].into();
             assert_eq!(held_back(&all).is_some_and(|text| text.starts_with("`out`: ")), said, "{pressure}");
             all.insert("far".to_owned(), Boundary::Farfield);
             assert_eq!(held_back(&all), None);
