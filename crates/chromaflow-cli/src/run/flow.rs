@@ -247,8 +247,7 @@ mod tests {
             Boundary::Inlet { total_pressure: 1.1, total_temperature: 1.03, direction: [1.0, 0.0, 0.0] };
         for (pressure, said) in [(1.09, false), (1.1, true)] {
             let outlet = Boundary::Outlet { pressure };
-            let mut all: BTreeMap<_, _> =
-                [("in".to_owned(), inlet), ("out".to_owned(), outlet)].into();
+            let mut all: BTreeMap<_, _> = [("in".to_owned(), inlet), ("out".to_owned(), outlet)].into();
             assert_eq!(held_back(&all).is_some_and(|text| text.starts_with("`out`: ")), said, "{pressure}");
             all.insert("far".to_owned(), Boundary::Farfield);
             assert_eq!(held_back(&all), None);
