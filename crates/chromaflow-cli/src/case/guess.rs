@@ -134,8 +134,7 @@ fn body_inside(mesh: &Mesh, named: impl Fn(&Marker) -> Option<Guess>) -> Option<
     let near = 1e-6 * axes.clone().map(|k| high[k] - low[k]).fold(0.0, f64::max);
     let boxes = mesh.markers.iter().filter_map(|marker| {
         let wall = named(marker).map_or(by_place(mesh, marker, low, high).0, |guess| guess).is_wall();
-        let nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
-        let (a, b) = bounds(nodes.map(|&n| mesh.nodes[n as usize]));
+        let (a, b) = reach_of(mesh, marker);
         let before = axes.clone().filter(|&k| a[k] - low[k] < near).count();
         let behind = axes.clone().skip(1).filter(|&k| high[k] - b[k] < near).count();
         let most = if mesh.planar.is_some() { 0 } else { 2 };
@@ -197,21 +196,15 @@ fn without_walls(mesh: &Mesh, guesses: &mut [(&Marker, Guess, &'static str)]) {
         }
     }
     let (low, high) = bounds(mesh.nodes.iter().copied());
-    let reach = |marker: &Marker| {
-        let nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
-        bounds(nodes.map(|&n| mesh.nodes[n as usize]))
-    };
     let is_across = |marker: &Marker| is_end(mesh, marker).is_some_and(|along| along > ACROSS);
     let is_bent = |marker: &Marker| plane_of(mesh, marker).is_none();
-    let ends = guesses.iter().filter(|(marker, ..)| is_across(marker)).count();
-    if found
-        || ends == 0
-        || !guesses.iter().any(|(marker, guess, reason)| by_place(*guess, reason) && is_bent(marker))
-    {
+    let is_tube = guesses.iter().any(|(marker, ..)| is_across(marker))
+        && guesses.iter().any(|(marker, guess, reason)| by_place(*guess, reason) && is_bent(marker));
+    if found || !is_tube {
         return;
     }
     for (marker, guess, reason) in guesses.iter_mut().filter(|(_, guess, reason)| by_place(*guess, reason)) {
-        let (a, b) = reach(marker);
+        let (a, b) = reach_of(mesh, marker);
         let short = b[0] - a[0] < 0.5 * (high[0] - low[0]);
         (*guess, *reason) = if is_bent(marker) {
             (Guess::Wall, "it is the bent side of a tube")
@@ -250,8 +243,7 @@ fn by_name(name: &str) -> Option<Guess> {
 /// A marker that lies in one plane at an end of a three-dimensional mesh, along the stream, is a symmetry plane; one that reaches the bounds of the
 /// mesh on several sides, or lies across the stream, is far away; all else is a wall.
 fn by_place(mesh: &Mesh, marker: &Marker, low: [f64; 3], high: [f64; 3]) -> (Guess, &'static str) {
-    let nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
-    let (a, b) = bounds(nodes.map(|&n| mesh.nodes[n as usize]));
+    let (a, b) = reach_of(mesh, marker);
     let axes = if mesh.planar.is_some() { 0..2 } else { 0..3 };
     let size = axes.clone().map(|k| high[k] - low[k]).fold(0.0, f64::max);
     let near = |p: f64, q: f64| (p - q).abs() < 1e-6 * size;
@@ -325,6 +317,12 @@ fn plane_of(mesh: &Mesh, marker: &Marker) -> Option<Plane> {
     let &first = nodes.next()?;
     let plane = Plane { point: at(first), normal: normal.map(|n| n / length), within };
     (length > 0.0 && nodes.all(|&n| plane.beyond(at(n)).abs() < within)).then_some(plane)
+}
+
+/// The least and the largest coordinates of a marker's nodes.
+pub fn reach_of(mesh: &Mesh, marker: &Marker) -> ([f64; 3], [f64; 3]) {
+    let nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
+    bounds(nodes.map(|&n| mesh.nodes[n as usize]))
 }
 
 /// The least and the largest coordinates.

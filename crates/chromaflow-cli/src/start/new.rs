@@ -1,7 +1,7 @@
 //! `chromaflow new`: a commented case for a mesh.
 
 use super::write_new;
-use crate::case::guess::{GROUNDS, Proposal, bounds, is_outside, lines, proposals};
+use crate::case::guess::{GROUNDS, Proposal, bounds, is_outside, lines, proposals, reach_of};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
 use crate::run::{WallCells, known};
@@ -175,11 +175,10 @@ fn case_name(mesh: &Path) -> PathBuf {
 
 impl Body {
     fn of(mesh: &Mesh, is_wall: impl Fn(&Marker) -> bool) -> Option<Self> {
-        let mut walls: Vec<&Marker> = mesh.markers.iter().filter(|m| is_wall(m)).collect();
+        let walls = mesh.markers.iter().filter(|m| is_wall(m));
+        let (outside, inside): (Vec<&Marker>, Vec<&Marker>) = walls.partition(|m| is_outside(mesh, m));
         // The walls of a tunnel, and the ground, are no part of what stands between them.
-        if walls.iter().any(|m| !is_outside(mesh, m)) {
-            walls.retain(|m| !is_outside(mesh, m));
-        }
+        let walls = if inside.is_empty() { outside } else { inside };
         let faces = || {
             walls.iter().flat_map(|m| {
                 let triangles = m.triangles.iter().map(|t| t.as_slice());
@@ -203,10 +202,9 @@ impl Body {
         };
         // Without a plane of symmetry lift goes where most of the body is seen.
         let seen = || shown(1).0 > 1.5 * shown(2).0;
-        let on_ground = |axis| axis == 1;
-        let across = across(mesh).map(|axis| axis == 2);
-        let sideways =
-            mesh.planar.is_some() || across.or_else(|| ground(mesh).map(on_ground)).unwrap_or_else(seen);
+        let spanwise = across(mesh).map(|axis| axis == 2);
+        let told = spanwise.or_else(|| ground(mesh).map(|axis| axis == 1));
+        let sideways = mesh.planar.is_some() || told.unwrap_or_else(seen);
         let up = if sideways { 1 } else { 2 };
         // Upper and lower side of a closed body see the same planform; a wall that is open has one of them.
         let projected = |axis: usize| {
@@ -254,8 +252,7 @@ fn ground(mesh: &Mesh) -> Option<usize> {
 /// The axis that the first such marker is normal to, where it lies in a plane.
 fn normal_of(mesh: &Mesh, is_it: impl Fn(&Marker) -> bool) -> Option<usize> {
     let plane = mesh.markers.iter().find(|m| is_it(m))?;
-    let nodes = plane.triangles.as_flattened().iter().chain(plane.quads.as_flattened());
-    let (a, b) = bounds(nodes.map(|&n| mesh.nodes[n as usize]));
+    let (a, b) = reach_of(mesh, plane);
     let size = (0..3).map(|k| b[k] - a[k]).fold(0.0, f64::max);
     (0..3).find(|&k| b[k] - a[k] < 1e-6 * size)
 }

@@ -124,7 +124,7 @@ fn parts<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{sample, wave};
+    use super::super::tests::{METHODS, sample, wave};
     use super::super::*;
     use crate::Outcome;
 
@@ -194,13 +194,7 @@ mod tests {
     /// Right-hand sides whose squares leave the range of f64, and whose updates that of f32, give the digits of those that do not.
     #[test]
     fn a_solution_is_as_large_as_its_right_hand_side() {
-        for words in [
-            "",
-            "preconditioner=multicolor, policy=dsh",
-            "method=bicgstab, preconditioner=multicolor",
-            "method=richardson, preconditioner=multicolor",
-            "method=richardson, preconditioner=jacobi, policy=d",
-        ] {
+        for words in METHODS {
             let (n, mut solver) = (240, new(120, 2, 2, words));
             let b = wave(n);
             let mut expected = vec![0.0; n];

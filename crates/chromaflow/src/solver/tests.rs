@@ -38,6 +38,15 @@ pub(super) fn wave(n: usize) -> Vec<f64> {
     (0..n).map(|i| (i as f64 * 0.61).cos()).collect()
 }
 
+/// Solvers of every kind of method, for right-hand sides of any size.
+pub(super) const METHODS: [&str; 5] = [
+    "",
+    "preconditioner=multicolor, policy=dsh",
+    "method=bicgstab, preconditioner=multicolor",
+    "method=richardson, preconditioner=multicolor",
+    "method=richardson, preconditioner=jacobi, policy=d",
+];
+
 pub(super) fn largest_error(x: &[f64], exact: &[f64]) -> f64 {
     x.iter().zip(exact).fold(0.0, |m: f64, (x, e)| m.max((x - e).abs()))
 }

@@ -41,7 +41,7 @@ pub struct CflControl {
     solved: f64,
     /// What the last linear solve left of its residual, of Newton-Krylov steps.
     left: f64,
-    /// Smallest residual of Newton-Krylov steps since they were last cut back for a rise.
+    /// Smallest residual, as judged, of Newton-Krylov steps since they were last cut back for a rise.
     least: f64,
     /// Largest residual so far.
     largest: f64,

@@ -6,6 +6,7 @@ use crate::gallery::banded_lattice;
 use crate::gpu::test_stream;
 use crate::order::Rcm;
 use crate::solver::LinearSolver;
+use crate::solver::tests::METHODS;
 use crate::{BlockCsr, Outcome};
 
 const ROWS: usize = 300;
@@ -157,13 +158,7 @@ fn cuda_solver_judges_by_the_f64_matrix() {
 fn cuda_a_solution_is_as_large_as_its_right_hand_side() {
     let Some(stream) = test_stream() else { return };
     let a = system(5, 3);
-    for words in [
-        "",
-        "preconditioner=multicolor, policy=dsh",
-        "method=bicgstab, preconditioner=multicolor",
-        "method=richardson, preconditioner=multicolor",
-        "method=richardson, preconditioner=jacobi, policy=d",
-    ] {
+    for words in METHODS {
         let mut options = SolverOptions::default();
         options.set_all(words).unwrap();
         let (_, mut there) = pair(&stream, &a, options);
