@@ -232,7 +232,8 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
     }
 
     fn remarks(&self) -> Vec<String> {
-        summary::heights_of("cells at", self.solver.y_plus(), self.config.turbulence.as_ref())
+        let reynolds = self.config.freestream.reynolds * self.config.reference.length;
+        summary::heights_of("cells at", self.solver.y_plus(), (self.config.turbulence.as_ref(), reynolds))
     }
 
     fn rank_reports(&self) -> Vec<RankReport> {

@@ -10,6 +10,7 @@ use chromaflow_flow::StepReport;
 use chromaflow_flow::config::{Boundary, TurbulenceConfig, WallTreatment};
 use chromaflow_flow::flux::RoeFix;
 use chromaflow_flow::march::{BadPlace, Coefficients, Forces, Part, Spread};
+use chromaflow_flow::turbulence::end_of_log_layer;
 use chromaflow_flow::unstructured::{Outflow, RankReport};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -137,22 +138,37 @@ pub fn through(markers: &[Outflow], conditions: &BTreeMap<String, Boundary>) -> 
 /// Mean y+ beyond which the first point off a wall lies outside of the viscous sublayer.
 const SUBLAYER: f64 = 5.0;
 
-/// The same in words; `first`: what is first, and where. Walls that a turbulent flow takes for resolved and that are not are told so.
+/// The same in words; `first`: what is first, and where. Walls of a turbulent flow of this Reynolds number that stand too far off for what is
+/// made of them are told so.
 pub fn heights_of(
     first: &str,
     y_plus: Vec<(String, Spread)>,
-    turbulence: Option<&TurbulenceConfig>,
+    (turbulence, reynolds): (Option<&TurbulenceConfig>, f64),
 ) -> Vec<String> {
-    let resolved = turbulence.is_some_and(|t| t.walls == WallTreatment::Resolved);
-    let coarse: Vec<_> = y_plus.iter().filter(|(_, y)| resolved && y.mean > SUBLAYER).cloned().collect();
+    let far = |(wall, y): &(String, Spread)| {
+        let (most, law) = match turbulence?.walls {
+            WallTreatment::Resolved => (SUBLAYER, false),
+            WallTreatment::Functions | WallTreatment::Automatic => (end_of_log_layer(reynolds), true),
+        };
+        (y.mean > most).then(|| {
+            if law {
+                format!(
+                    "`{wall}`: a law of the wall holds up to a y+ of {most:.0} or so here; its friction, and where flow leaves it, are not to be \
+                     relied on. Try first cells {:.0} times as thin",
+                    (y.mean / most).max(2.0)
+                )
+            } else {
+                format!(
+                    "`{wall}` is taken for resolved, to which y+ near 1 belongs: its friction, and where flow leaves it, are not to be relied on. \
+                     Try first cells {:.0} times as thin, or turbulence.walls = \"automatic\"",
+                    y.mean
+                )
+            }
+        })
+    };
+    let told: Vec<_> = y_plus.iter().filter_map(far).collect();
     let mut lines = heights(first, y_plus);
-    lines.extend(coarse.into_iter().map(|(wall, y)| {
-        format!(
-            "`{wall}` is taken for resolved, to which y+ near 1 belongs: its friction, and where flow leaves it, are not to be relied on. Try first \
-             cells {:.0} times as thin, or turbulence.walls = \"automatic\"",
-            y.mean
-        )
-    }));
+    lines.extend(told);
     lines
 }
 
@@ -317,12 +333,16 @@ mod tests {
         let walls = || vec![("fine".to_owned(), spread(1.2)), ("coarse".to_owned(), spread(40.0))];
         let resolved = TurbulenceConfig::default();
         let by_law = TurbulenceConfig { walls: WallTreatment::Automatic, ..TurbulenceConfig::default() };
-        assert_eq!(heights_of("nodes off", walls(), None).len(), 2);
-        assert_eq!(heights_of("nodes off", walls(), Some(&by_law)).len(), 2);
-        let lines = heights_of("nodes off", walls(), Some(&resolved));
+        assert_eq!(heights_of("nodes off", walls(), (None, 1e6)).len(), 2);
+        assert_eq!(heights_of("nodes off", walls(), (Some(&by_law), 1e6)).len(), 2);
+        let lines = heights_of("nodes off", walls(), (Some(&resolved), 1e6));
         assert!(
             lines.len() == 3 && lines[2].contains("`coarse`") && lines[2].contains("40 times"),
             "{lines:?}"
         );
+        let far = vec![("far".to_owned(), spread(2000.0))];
+        let lines = heights_of("nodes off", far.clone(), (Some(&by_law), 1e6));
+        assert!(lines.len() == 2 && lines[1].contains("up to a y+ of 300"), "{lines:?}");
+        assert_eq!(heights_of("nodes off", far, (Some(&by_law), 1e9)).len(), 1);
     }
 }

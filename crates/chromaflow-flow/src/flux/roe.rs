@@ -60,11 +60,33 @@ impl RoeFix<f64> {
         Self { convective: self.convective.max(convective), acoustic: self.acoustic.min(acoustic), ..self }
     }
 
-    /// In its matrix: eigenvalues are rounded off by a tenth at the least, and dissipation is whole, which a first-order matrix needs.
-    pub fn of_matrix(config: &FlowConfig, damped: bool) -> Self {
-        let fix = Self::of_residual(config, damped);
-        let (acoustic, convective) = (fix.acoustic.max(0.1), fix.convective.max(0.1));
-        Self { acoustic, convective, dissipation: 1.0, ..fix }
+    /// In its matrix, see [`Self::in_matrix`].
+    pub fn of_matrix(config: &FlowConfig, damped: bool, hard: bool) -> Self {
+        Self::of_residual(config, damped).in_matrix(hard)
+    }
+
+    /// In the first-order matrix of a flux with this fix: eigenvalues are rounded off by a tenth at the least, and dissipation is whole.
+    ///
+    /// Where systems are `hard` to solve, entropy and shear are damped by half of the spectral radius and more. Across thin cells of a
+    /// hypersonic flow that viscosity does not reach, V is all but zero: a matrix that leaves these modes alone preconditions badly, and a
+    /// Krylov method makes them of large directions that cancel.
+    ///
+    /// ```
+    /// use chromaflow_flow::flux::RoeFix;
+    ///
+    /// let [usual, hard] = [false, true].map(|hard| RoeFix::DEFAULT.in_matrix(hard));
+    /// assert_eq!([usual.acoustic, usual.convective, hard.acoustic, hard.convective], [0.1, 0.1, 0.1, 1.0]);
+    /// ```
+    #[must_use]
+    pub fn in_matrix(self, hard: bool) -> Self {
+        let (acoustic, convective) =
+            (self.acoustic.max(0.1), self.convective.max(Self::least_in_matrix(hard)));
+        Self { acoustic, convective, dissipation: 1.0, ..self }
+    }
+
+    /// The least convective fix there.
+    pub(crate) const fn least_in_matrix(hard: bool) -> f64 {
+        if hard { 1.0 } else { 0.1 }
     }
 
     /// The same in another scalar.

@@ -207,9 +207,9 @@ const FIXES: usize = 7;
 /// The numbers of a set-up that kernels read (`Params` in common.cuh).
 pub struct Params {
     pub(crate) values: DeviceBuffer<f64>,
-    /// As asked for, and [damped](RoeFix::damped).
-    sets: [DeviceBuffer<f64>; 2],
-    damped: bool,
+    /// As asked for, and [damped](RoeFix::damped); each for usual and [hard](RoeFix::of_matrix) systems.
+    sets: [[DeviceBuffer<f64>; 2]; 2],
+    damped: [bool; 2],
 }
 
 impl Params {
@@ -266,25 +266,25 @@ impl Params {
             three[..vectors.len()].copy_from_slice(vectors);
             values.extend(three.as_flattened());
         }
-        let mut set = |damped: bool| {
-            let fixes = [RoeFix::of_residual(config, damped), RoeFix::of_matrix(config, damped)];
+        let mut set = |damped: bool, hard: bool| {
+            let fixes = [RoeFix::of_residual(config, damped), RoeFix::of_matrix(config, damped, hard)];
             for (to, fix) in values[FIXES..].chunks_mut(2).zip(fixes) {
                 to.copy_from_slice(&[fix.acoustic, fix.convective]);
             }
             stream.upload(&values)
         };
-        let sets = [set(false)?, set(true)?];
-        Ok(Self { values: set(false)?, sets, damped: false })
+        let sets = [[set(false, false)?, set(false, true)?], [set(true, false)?, set(true, true)?]];
+        Ok(Self { values: set(false, false)?, sets, damped: [false; 2] })
     }
 
-    /// Whether Roe's flux is damped from here on, in the order of the stream.
+    /// Whether Roe's flux is damped, and its matrix that of hard systems, from here on, in the order of the stream.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
-    pub fn damp(&mut self, damped: bool) -> Result<(), GpuError> {
-        if self.damped != damped {
-            self.values.copy_from(&self.sets[usize::from(damped)].slice())?;
-            self.damped = damped;
+    pub fn damp(&mut self, damped: bool, hard: bool) -> Result<(), GpuError> {
+        if self.damped != [damped, hard] {
+            self.values.copy_from(&self.sets[usize::from(damped)][usize::from(hard)].slice())?;
+            self.damped = [damped, hard];
         }
         Ok(())
     }

@@ -298,6 +298,7 @@ impl<S: Host> March<S> {
             cfl: self.control.value(),
             forcing: self.control.forcing(),
             widening: self.control.widening(),
+            hard: self.control.is_hard(),
             bdf: self.progress.bdf(self.host.time()),
             measure: iteration.is_multiple_of(self.host.linear_report()) || self.control.doubts(),
             noise: 1.0,

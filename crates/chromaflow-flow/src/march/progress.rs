@@ -261,7 +261,7 @@ impl Progress {
 }
 
 /// Facts of a restart that tell how far a run has come, but nothing of its state.
-const OF_A_RUN: [&str; 25] = [
+const OF_A_RUN: [&str; 26] = [
     "iteration",
     "first_residual",
     "smallest_residual",
@@ -278,6 +278,7 @@ const OF_A_RUN: [&str; 25] = [
     "forcing",
     "widening",
     "unsolved_systems",
+    "hard_systems",
     "largest_residual_of_steps",
     "together",
     "steps_apart",

@@ -26,6 +26,8 @@ pub struct Moment {
     pub forcing: f64,
     /// The factor of [`NewtonKrylov::directions`] in this step, at least 1.
     pub widening: usize,
+    /// Whether Roe's matrix damps all waves, see [`RoeFix::in_matrix`](crate::flux::RoeFix::in_matrix).
+    pub hard: bool,
     /// The derivative in physical time; none in steady runs.
     pub bdf: Option<Bdf>,
     /// Whether the reduction of the linear residual is asked for.
@@ -50,6 +52,7 @@ impl Moment {
             cfl,
             forcing: 1.0,
             widening: 1,
+            hard: false,
             bdf: None,
             measure: false,
             noise: 1.0,

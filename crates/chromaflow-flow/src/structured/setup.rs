@@ -133,7 +133,7 @@ impl StructuredSolver {
             let of = |b| round_off(std::slice::from_ref(b), gas, (&free, slow), volume).powi(2);
             part.sum(blocks.iter().map(of)).sqrt()
         };
-        let control = CflControl::new(config.implicit.cfl);
+        let control = CflControl::new(config.implicit.cfl).in_stream(config.freestream.mach);
         let (newton, control) = match config.implicit.nonlinear {
             Nonlinear::NewtonKrylov(options) => {
                 let newton = GridNewton::new(&blocks, &part, options, turbulence)?;

@@ -50,6 +50,18 @@ pub(crate) fn plate_thickness(length: f64, speed: f64, nu: f64) -> f64 {
     0.16 * length * (speed * length / nu).max(1.0).powf(-1.0 / 7.0)
 }
 
+/// Largest y+ of a first point off a wall at which a law of the wall still holds, on a plate of this Reynolds number: the logarithmic layer
+/// ends at a fifth of the layer's thickness (Pope 2000, Turbulent Flows, sec. 7.1.4); at least 300, as where layers are thicker than a plate's.
+///
+/// ```
+/// use chromaflow_flow::turbulence::end_of_log_layer;
+/// assert!((900.0..1100.0).contains(&end_of_log_layer(1e7)));
+/// ```
+pub fn end_of_log_layer(reynolds: f64) -> f64 {
+    let thickness = plate_thickness(1.0, 1.0, 1.0 / reynolds);
+    (0.2 * thickness * reynolds * (0.5 * plate_friction(reynolds)).sqrt()).max(300.0)
+}
+
 /// What production is multiplied by at each of some places in `mesh`: 0 in regions that are kept laminar, so that transition is where they end;
 /// empty where there are none.
 pub(crate) fn production(

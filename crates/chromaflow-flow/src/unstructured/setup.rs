@@ -7,7 +7,7 @@ use super::start::{Around, Walls, beginning};
 use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem, Ranks};
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
-use crate::config::{Boundary, Equations, FlowConfig, Implicit, Limiter, Nonlinear, Quadrature, Space, Time};
+use crate::config::{Boundary, Equations, FlowConfig, Limiter, Nonlinear, Quadrature, Space, Time};
 use crate::dual::{Dual, Patch};
 use crate::equations::perfect_gas::{N, State};
 use crate::gas::{Gas, conserved};
@@ -137,10 +137,8 @@ impl FlowSolver {
             .map_err(|e| FlowError::Linear(e.to_string()))?;
         let linear = LinearSolver::over(&team, &plan.batches, &jacobian, &config.implicit, share)?;
         laps.end("matrix");
-        let control = control_of(
-            &config.implicit,
-            share.map_or(n, |share| share.whole().div_ceil(share.ranks().size())),
-        );
+        let control =
+            control_of(&config, share.map_or(n, |share| share.whole().div_ceil(share.ranks().size())));
         let mut system = FlowSystem {
             team: Arc::clone(&team),
             gas,
@@ -235,9 +233,9 @@ fn stream(config: &FlowConfig, planar: bool, depth: f64) -> (State, ForceScale) 
 }
 
 /// What chooses the steps of systems of so many nodes of a rank.
-fn control_of(implicit: &Implicit, nodes: usize) -> CflControl {
-    let control = CflControl::new(implicit.cfl).with_shares();
-    match implicit.nonlinear {
+fn control_of(config: &FlowConfig, nodes: usize) -> CflControl {
+    let control = CflControl::new(config.implicit.cfl).with_shares().in_stream(config.freestream.mach);
+    match config.implicit.nonlinear {
         Nonlinear::NewtonKrylov(newton) => {
             control.of_newton_steps().with_directions(newton.directions, N * nodes)
         }

@@ -160,7 +160,7 @@ impl FlowSystem {
             dual: &self.dual,
             boundaries: &self.boundaries,
             scheme: self.config.implicit.jacobian,
-            fix: RoeFix::of_matrix(&self.config, at.damped),
+            fix: RoeFix::of_matrix(&self.config, at.damped, at.hard),
             gas: self.gas,
             transport: self.viscous.as_ref().map(|(transport, _)| *transport),
             eddies: eddies(&self.config, &self.coupled),

@@ -314,7 +314,9 @@ impl Flow for OnMesh<'_> {
     fn remarks(&self) -> Vec<String> {
         let config = &self.prepared.config;
         let mut remarks = summary::through(&self.solver.outflow(), &config.boundaries);
-        remarks.extend(summary::heights_of("nodes off", self.solver.y_plus(), config.turbulence.as_ref()));
+        let reynolds = config.freestream.reynolds * config.reference.length;
+        let turbulent = (config.turbulence.as_ref(), reynolds);
+        remarks.extend(summary::heights_of("nodes off", self.solver.y_plus(), turbulent));
         remarks
     }
 

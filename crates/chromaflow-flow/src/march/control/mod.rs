@@ -53,6 +53,9 @@ pub struct CflControl {
     widest: usize,
     /// Systems that were not half solved since their directions last became more.
     unsolved: usize,
+    /// Systems so far of which more was left than `hard_from`.
+    hard: usize,
+    hard_from: f64,
 }
 
 /// What kind of step is controlled.
@@ -103,6 +106,10 @@ const LEAST_FORCING: f64 = 0.03;
 /// Systems that were not half solved after which the next ones may take twice the directions: with few of them GMRES does not see what holds a hard
 /// system back, and restarted it sees no more.
 const HARD: usize = 6;
+/// What is left of a system that has become worse than it was.
+const LOST: f64 = 1.0;
+/// Mach number of a fast stream.
+const FAST: f64 = 2.0;
 /// Times as many directions as asked for at most.
 const WIDEST: usize = 4;
 /// Bytes of a rank's directions up to which they become more, two vectors each.
@@ -152,6 +159,8 @@ impl CflControl {
             widening: 1,
             widest: 1,
             unsolved: 0,
+            hard: 0,
+            hard_from: LOST,
         }
     }
 
@@ -170,6 +179,12 @@ impl CflControl {
     pub fn with_directions(self, directions: usize, unknowns: usize) -> Self {
         let most = WIDE / (2 * size_of::<f64>() * directions * unknowns).max(1);
         Self { widest: most.clamp(1, WIDEST), ..self }
+    }
+
+    /// The same in a stream of this Mach number. From [`FAST`] on systems are hard as soon as they are not half solved: in the hot layers behind its
+    /// shocks the flow is fast along thin cells.
+    pub fn in_stream(self, mach: f64) -> Self {
+        Self { hard_from: if mach < FAST { LOST } else { HALF_SOLVED }, ..self }
     }
 
     /// The same where nodes whose updates are cut take less of the CFL number themselves, see [`next_cfl_share`](crate::march::next_cfl_share).
@@ -246,6 +261,12 @@ impl CflControl {
         }
     }
 
+    /// Whether [`HARD`] systems ended with more than they began with, in fast streams were not half solved: the matrix that they are
+    /// preconditioned by leaves modes almost alone, and is to damp them, see [`RoeFix::in_matrix`](crate::flux::RoeFix::in_matrix).
+    pub fn is_hard(&self) -> bool {
+        self.hard >= HARD
+    }
+
     /// By how much the CFL number is to fall, where residuals say that it is too large.
     fn doubt(&mut self, judged: f64, ratio: f64) -> Option<Cut> {
         if self.step != Step::Newton {
@@ -282,6 +303,7 @@ impl CflControl {
     /// Whether an update is to be rejected: the linear solver has made its residual larger, or lost it.
     pub fn rejects_update(&mut self, reduction: f64) -> bool {
         self.left = if self.step == Step::Newton { reduction } else { 0.0 };
+        self.hard += usize::from(self.left.is_nan() || self.left > self.hard_from);
         let solved = reduction <= 1.0;
         self.solved = if solved { self.solved.max(self.value) } else { 0.0 };
         !solved && self.can_reject()
@@ -344,6 +366,9 @@ impl CflControl {
         if self.unsolved > 0 {
             restart.set("unsolved_systems", self.unsolved as f64);
         }
+        if self.hard > 0 {
+            restart.set("hard_systems", self.hard as f64);
+        }
         if self.slow.0.is_finite() {
             restart.set("slow_residual", self.slow.0);
             restart.set("slow_steps", self.slow.1 as f64);
@@ -367,6 +392,7 @@ impl CflControl {
         self.forcing = restart.positive("forcing").unwrap_or(1.0);
         self.widening = restart.positive("widening").map_or(1, |times| (times as usize).min(self.widest));
         self.unsolved = restart.positive("unsolved_systems").unwrap_or(0.0) as usize;
+        self.hard = restart.positive("hard_systems").unwrap_or(0.0) as usize;
         self.value = restart.positive("cfl").map_or(self.value, |cfl| cfl.clamp(min, max));
         self.ceiling = restart.positive("cfl_ceiling").map_or(max, |ceiling| ceiling.min(max));
     }
@@ -380,8 +406,8 @@ impl CflControl {
     /// The next step is the first one of another problem: as at the beginning.
     pub fn begin(&mut self) {
         let value = self.config.start.min(self.config.max);
-        let Self { step, most_limited, widest, .. } = *self;
-        *self = Self { value, step, most_limited, widest, ..Self::new(self.config) };
+        let Self { step, most_limited, widest, hard_from, .. } = *self;
+        *self = Self { value, step, most_limited, widest, hard_from, ..Self::new(self.config) };
     }
 
     /// After a step that had to be taken back. Returns whether it is worth another try.
@@ -514,6 +540,29 @@ mod tests {
         assert_eq!(widened(70_000), (4, Some(HARD), 4));
         // 640 million bytes for forty directions: no room for as many again.
         assert_eq!(widened(1_000_000), (1, None, 1));
+    }
+
+    /// Of six systems that have become worse, of a fast stream not half solved; the next problem may be another one.
+    #[test]
+    fn systems_that_stay_unsolved_are_hard() {
+        for (mach, easy, hard) in [(0.8, 0.95, 1.2), (6.0, 0.55, 0.7), (6.0, 0.3, f64::NAN)] {
+            let mut control = CflControl::new(Cfl::default()).of_newton_steps().in_stream(mach);
+            let mut after = |left: f64| {
+                control.rejects_update(left);
+                control.is_hard()
+            };
+            assert!(!(0..50).any(|_| after(easy)));
+            assert_eq!((1..50).find(|_| after(hard)), Some(HARD), "{mach}");
+            let mut restart = Restart::default();
+            control.store(&mut restart);
+            let mut again = CflControl::new(Cfl::default()).of_newton_steps().in_stream(mach);
+            again.recall(&restart);
+            assert!(again.is_hard());
+            again.begin();
+            assert!(!again.is_hard() && again.hard_from == control.hard_from);
+        }
+        let mut plain = CflControl::new(Cfl::default());
+        assert!(!(0..50).any(|_| plain.rejects_update(2.0) && plain.is_hard()), "no Newton steps");
     }
 
     #[test]

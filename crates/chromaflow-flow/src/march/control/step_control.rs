@@ -70,6 +70,11 @@ pub trait StepControl: Send + Sync {
         1
     }
 
+    /// Whether systems of Newton-Krylov steps were hard to solve: their matrix is to damp more from here on.
+    fn is_hard(&self) -> bool {
+        false
+    }
+
     /// How many coarse grids the next explicit step may use.
     fn coarse_grids(&self) -> usize {
         0
@@ -128,6 +133,10 @@ impl StepControl for CflControl {
 
     fn widening(&self) -> usize {
         self.widening
+    }
+
+    fn is_hard(&self) -> bool {
+        self.is_hard()
     }
 
     fn reject(&mut self) -> bool {

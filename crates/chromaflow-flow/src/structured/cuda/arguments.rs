@@ -194,6 +194,8 @@ kernels! {
             w: Read<f64>, area: Read<f64>, volume: Read<f64>, eddies: Read<f64>, tau: Read<f64>,
             /// What physical time adds to V/dt, over V.
             shift: f64,
+            /// The least convective fix of Roe's matrix.
+            least: f64,
             setup: Read<Setup>,
             off: Write<Value>,
             diag: Write<f64>,

@@ -248,7 +248,8 @@ impl StructuredSystem {
         if let (Some(bdf), true) = (at.bdf, beside.is_some()) {
             rows.add_time_shift(&self.blocks, bdf.factors()[0], &mut diagonal);
         }
-        rows.assemble(&team, &self.physics, (&self.blocks, &self.patches), &diagonal, jacobian);
+        let physics = (&self.physics, at.hard);
+        rows.assemble(&team, physics, (&self.blocks, &self.patches), &diagonal, jacobian);
         linear.convert(jacobian);
         if let Some(beside) = beside {
             beside.assemble(&team, &self.physics, rows, (&self.blocks, &self.patches), at);

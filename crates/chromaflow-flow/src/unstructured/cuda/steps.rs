@@ -22,7 +22,7 @@ pub(crate) fn kernel_source() -> KernelSource {
 impl FlowCuda {
     pub(super) fn compute_residual(&mut self, at: &Moment) -> Result<(), GpuError> {
         self.exchange_states()?;
-        self.params.damp(at.damped)?;
+        self.params.damp(at.damped, at.hard)?;
         let second_order = at.is_second_order(&self.config.space);
         if second_order || self.coupled_gradients {
             let (stream, mesh) = (&self.stream, &self.mesh);

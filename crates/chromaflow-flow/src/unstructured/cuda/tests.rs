@@ -87,7 +87,7 @@ fn driven(name: &str) -> Boundary {
     }
 }
 
-/// Roe's flux as asked for, damped, and as asked for again: residuals and matrices are the CPU's.
+/// Roe's flux as asked for, damped, with the matrix of hard systems, and as asked for again: residuals and matrices are the CPU's.
 #[test]
 fn cuda_small_damped_fluxes_are_the_cpus() {
     let Some(gpu) = gpu() else { return };
@@ -99,9 +99,9 @@ fn cuda_small_damped_fluxes_are_the_cpus() {
     let host = &mut solver.host;
     let mut device = FlowCuda::new(&stream, host, None).unwrap();
     device.upload(host).unwrap();
-    let mut seen: Vec<Vec<f64>> = Vec::new();
-    for damped in [false, true, false] {
-        let at = Moment { damped, ..Moment::first(20.0) };
+    let mut seen: Vec<[Vec<f64>; 2]> = Vec::new();
+    for (damped, hard) in [(false, false), (true, false), (true, true), (false, true), (false, false)] {
+        let at = Moment { damped, hard, ..Moment::first(20.0) };
         host.compute_residual(&at);
         host.assemble(&at);
         device.compute_residual(&at).unwrap();
@@ -111,9 +111,11 @@ fn cuda_small_damped_fluxes_are_the_cpus() {
         let linear = device.linear.as_mut().unwrap();
         let Target::Rows(matrix, _) = linear.target(false).unwrap() else { panic!("by rows") };
         close_matrix(matrix, &host.jacobian, "matrix");
-        seen.push(expected);
+        seen.push([expected, host.jacobian.diag.to_vec()]);
     }
-    assert!(seen[0] == seen[2] && seen[0] != seen[1]);
+    let [usual, damped, both, hard, again] = seen.try_into().unwrap();
+    assert!(usual == again && usual[0] == hard[0] && damped[0] == both[0] && usual[0] != damped[0]);
+    assert!(usual[1] != hard[1] && damped[1] != both[1]);
 }
 
 /// Every scheme and boundary condition, a few each.

@@ -13,6 +13,7 @@ use super::turbulence::Rows;
 use super::{Method, StructuredCuda, kernel};
 use crate::config::NewtonKrylov;
 use crate::equations::perfect_gas::{N, NN};
+use crate::flux::RoeFix;
 use crate::gpu::{blocks, optional};
 use crate::jacobian::cuda::Target;
 use crate::march::linear::LinearCuda;
@@ -209,8 +210,9 @@ impl NewtonCuda {
         })
     }
 
-    /// Writes V/dt + dR/dq of the first-order scheme at the present state; `shift` is what physical time adds to V/dt, over V.
-    pub(super) fn assemble(&mut self, flow: &StructuredCuda, shift: f64) -> Result<(), GpuError> {
+    /// Writes V/dt + dR/dq of the first-order scheme at the present state; `shift` is what physical time adds to V/dt, over V;
+    /// `hard`: see [`RoeFix::in_matrix`].
+    pub(super) fn assemble(&mut self, flow: &StructuredCuda, shift: f64, hard: bool) -> Result<(), GpuError> {
         let Target::Rows(jacobian, _) = self.linear.target(false)? else {
             unreachable!("factors are made of blocks in the order of the pattern")
         };
@@ -223,6 +225,7 @@ impl NewtonCuda {
                 row_ptr: &t.row_ptr, links: &t.links, turns: optional(&t.turns), matrices: &t.matrices,
                 faces: flow.face_count() as u64, jacobians: &flow.jacobians, w: &flow.w, area: &flow.area,
                 volume: &flow.volume, eddies: flow.eddy_viscosity(), tau: &flow.tau, shift,
+                least: RoeFix::least_in_matrix(hard),
                 setup: &flow.setup, off: Write::at(off), diag: &jacobian.diag,
             } }
         }?)
@@ -231,7 +234,7 @@ impl NewtonCuda {
     /// The same and the turbulence model's, if there is one: the flow's then has the change in time.
     pub(super) fn assemble_all(&mut self, flow: &StructuredCuda, at: &Moment) -> Result<(), GpuError> {
         let shift = at.bdf.filter(|_| self.beside.is_some()).map_or(0.0, |bdf| bdf.factors()[0]);
-        self.assemble(flow, shift)?;
+        self.assemble(flow, shift, at.hard)?;
         let rows = self.table.rows();
         self.beside.as_mut().map_or(Ok(()), |beside| beside.assemble(flow, &rows, at))
     }

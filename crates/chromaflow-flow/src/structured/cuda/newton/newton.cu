@@ -70,10 +70,11 @@ put_update(PutUpdate) {
 
 // The derivatives of the flux out through a face by the cell's own state and by the one beyond.
 __device__ __forceinline__ void face_blocks(const Setup& setup, const State& here, const State& there, const Vec3& n,
-                                            double size, double eddies, Block& own, Block& other) {
+                                            double size, double eddies, double least, Block& own,
+                                            Block& other) {
     const pointwise::Gas<double> gas = setup.gas();
     pointwise::RoeFix<double> fix = setup.fix();
-    fix.acoustic = pointwise::real_max(fix.acoustic, 0.1), fix.convective = pointwise::real_max(fix.convective, 0.1);
+    fix.acoustic = pointwise::real_max(fix.acoustic, 0.1), fix.convective = pointwise::real_max(fix.convective, least);
     const Vec3 half = {0.5 * n[0], 0.5 * n[1], 0.5 * n[2]};
     // Viscous terms first: the other way about blocks do not fit the registers.
 #if VISCOUS
@@ -144,7 +145,7 @@ assemble(Assemble) {
             if (!high) n = {-n[0], -n[1], -n[2]};
             const double size = VISCOUS ? 0.5 * (volume[at] + volume[beyond]) : 0.0;
             const double mean = eddies ? 0.5 * (eddies[at] + eddies[beyond]) : 0.0;
-            face_blocks(*setup, state_at(w, total, at), state_at(w, total, beyond), n, size, mean, own, other);
+            face_blocks(*setup, state_at(w, total, at), state_at(w, total, beyond), n, size, mean, least, own, other);
             const u32 turn = turns ? turns[(u64)side * rows + row] : 0;
             if (turn) turn_columns(other, matrices + 9 * (u64)(turn - 1));
         }
