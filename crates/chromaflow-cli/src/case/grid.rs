@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GridSection {
-    /// PLOT3D file of the points (.xyz, .p3dfmt and others, plain or compressed), or a CGNS file of structured zones, which needs
+    /// PLOT3D file of the points (.xyz, .g, .p3dfmt and others, plain or compressed), or a CGNS file of structured zones, which needs
     /// no map; found as mesh files are.
     pub file: PathBuf,
     /// Neutral map file that says what is boundary and which blocks meet; its types of boundary are the markers. Empty: the

@@ -103,7 +103,7 @@ enum Command {
 /// A mesh to read.
 #[derive(clap::Args)]
 struct Input {
-    /// Mesh file (.su2, .ugrid, .b8.ugrid, .lb8.ugrid, .msh, .meshb, .mesh, .cgns, .vtu, .pvtu; PLOT3D: .p3d, .xyz, .p3dfmt; .gz, .xz, .zst of these)
+    /// Mesh file (.su2, .ugrid, .b8.ugrid, .lb8.ugrid, .msh, .meshb, .mesh, .cgns, .vtu, .pvtu; PLOT3D: .p3d, .xyz, .g, .p3dfmt; .gz, .xz, .zst of these)
     mesh: PathBuf,
     /// Neutral map of a PLOT3D grid [default: the .nmf file beside it, else found from the points]
     #[arg(long, value_name = "FILE")]

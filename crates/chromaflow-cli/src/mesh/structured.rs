@@ -4,8 +4,8 @@ use super::Input;
 use crate::context::{Context, ensure_writable};
 use crate::error::{CliError, CliResult, Done};
 use chromaflow_flow::grid::{
-    BlockInfo, Grid, GridError, Plot3d, Plot3dOptions, is_plot3d, map_beside, read_joined, read_plot3d,
-    read_unchecked, write_nmf, write_plot3d,
+    BlockInfo, Grid, GridError, PLOT3D_ENDINGS, Plot3d, Plot3dOptions, is_plot3d, map_beside, read_joined,
+    read_plot3d, read_unchecked, write_nmf, write_plot3d,
 };
 use chromaflow_flow::mesh::{Affine, Format, Planar, cgns};
 use serde_json::{Value, json};
@@ -160,7 +160,7 @@ pub fn check(input: &Input, ctx: &Context) -> CliResult {
 pub fn nmf(path: &Path, output: Option<&Path>, ctx: &Context) -> CliResult {
     if !is_plot3d(path) {
         return Err(CliError::input(format!(
-            "{} is no PLOT3D grid by its name: expected .p3d, .xyz, .x, .grd, or an ending in fmt, unf, 3dbin",
+            "{} is no PLOT3D grid by its name: expected {PLOT3D_ENDINGS}",
             path.display()
         )));
     }

@@ -52,8 +52,8 @@ pub use error::GridError;
 pub use exchange::{Exchange, Passing};
 pub use info::BlockInfo;
 pub use io::{
-    Form, Plot3d, Plot3dOptions, is_plot3d, map_beside, read, read_joined, read_nmf, read_plot3d,
-    read_unchecked, write, write_function, write_nmf, write_plot3d,
+    Form, PLOT3D_ENDINGS, Plot3d, Plot3dOptions, is_plot3d, map_beside, read, read_joined, read_nmf,
+    read_plot3d, read_unchecked, write, write_function, write_nmf, write_plot3d,
 };
 pub use metrics::{Metrics, extended_nodes};
 pub use window::{IndexMap, Side, Window};

@@ -266,6 +266,74 @@ fn text_blocks(text: &str, name: &str) -> Result<Vec<Block>, GridError> {
     read_plot3d(&path, &Plot3dOptions::default())
 }
 
+/// A file of blocks in a variant that [`write_plot3d`] need not know: (records, counted, planar, blanks), bytes of a real, byte order.
+fn variant(blocks: &[Block], how: [bool; 4], real: usize, big: bool) -> Vec<u8> {
+    let [records, counted, planar, with_blanks] = how;
+    let axes = if planar { 2 } else { 3 };
+    let int = |n: i32| if big { n.to_be_bytes() } else { n.to_le_bytes() }.to_vec();
+    let value = |x: f64| match (real, big) {
+        (8, true) => x.to_be_bytes().to_vec(),
+        (8, false) => x.to_le_bytes().to_vec(),
+        (_, true) => (x as f32).to_be_bytes().to_vec(),
+        (_, false) => (x as f32).to_le_bytes().to_vec(),
+    };
+    let record = |body: Vec<u8>| {
+        let mark = if records { int(body.len() as i32) } else { Vec::new() };
+        [mark.clone(), body, mark].concat()
+    };
+    let mut file = if counted { record(int(blocks.len() as i32)) } else { Vec::new() };
+    let sizes = blocks.iter().flat_map(|b| &b.points[..axes]).flat_map(|&n| int(n as i32));
+    file.extend(record(sizes.collect()));
+    for block in blocks {
+        // Of a layer its first plane.
+        let count = block.points[..axes].iter().product::<usize>();
+        let nodes = &block.nodes[..count];
+        let xyz = (0..axes).flat_map(|c| nodes.iter().map(move |x| x[c])).flat_map(value);
+        let blanks = if with_blanks { int(1).repeat(count) } else { Vec::new() };
+        file.extend(record(xyz.chain(blanks).collect()));
+    }
+    file
+}
+
+/// Every binary variant is told by the file alone: records or a stream, with or without the count of blocks, of two or three dimensions, with or
+/// without IBLANK, reals of 4 or 8 bytes, either byte order.
+#[test]
+fn every_variant_of_binary_plot3d_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.xyz");
+    // Numbers that floats have, so that both kinds of reals give the same.
+    let block = |points: [usize; 3]| Block::new(points, |[i, j, k]| [i as f64, 0.5 * j as f64, k as f64]);
+    let layer = |points: [usize; 2]| block([points[0], points[1], 2]);
+    // Counts and sizes that look like marks of records: 4, 8, 12.
+    let spatial = [vec![block([5, 4, 3])], vec![block([4, 4, 12]), block([12, 3, 4]), block([2, 2, 2])]];
+    let planar = [vec![layer([5, 4])], vec![layer([12, 4]); 12]];
+    for (dimensions, blocks) in [(3, &spatial), (2, &planar)] {
+        for (blocks, bits) in blocks.iter().flat_map(|blocks| (0..32).map(move |bits| (blocks, bits))) {
+            let [records, counted, blanks, double, big] = [0, 1, 2, 3, 4].map(|bit| bits >> bit & 1 == 1);
+            if blocks.len() > 1 && !counted {
+                continue;
+            }
+            let how = [records, counted, dimensions == 2, blanks];
+            std::fs::write(&path, variant(blocks, how, if double { 8 } else { 4 }, big)).unwrap();
+            let read = read_plot3d(&path, &Plot3dOptions::default());
+            let told = format!("{how:?}, reals of 8 bytes {double}, big {big}, {} blocks", blocks.len());
+            let read = read.unwrap_or_else(|e| panic!("{told}: {e}"));
+            let points =
+                |blocks: &[Block]| -> Vec<_> { blocks.iter().map(|b| (b.points, b.nodes.clone())).collect() };
+            assert_eq!(points(&read), points(blocks), "{told}");
+            assert!(read.iter().all(|b| b.blank.is_empty() != blanks), "{told}");
+        }
+    }
+    // One that is cut short is told so, whichever it is.
+    for counted in [false, true] {
+        let mut file = variant(&spatial[0], [false, counted, false, false], 8, false);
+        file.pop();
+        std::fs::write(&path, file).unwrap();
+        let message = read_plot3d(&path, &Plot3dOptions::default()).unwrap_err().to_string();
+        assert!(message.contains("1439 bytes for 60 points"), "{message}");
+    }
+}
+
 #[test]
 fn text_by_fortrans_rules() {
     let one =

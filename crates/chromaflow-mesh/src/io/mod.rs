@@ -100,13 +100,14 @@ impl Format {
             "msh" => Ok(Self::Gmsh { legacy: false, binary: false }),
             "ugrid" | "ugrid64" => Ok(Layout::of(before, wide).map_or(Self::Ugrid, Self::UgridBinary)),
             _ => Layout::of(last, wide).map(Self::UgridBinary).ok_or_else(|| {
-                MeshError::unsupported(
-                    path,
+                let what = format!(
                     "this name tells no mesh format that is known: .su2, .ugrid, .b8.ugrid, \
-                     .lb8.ugrid (and .r8, .lr8, .b4, .lb4), .msh (Gmsh, Fluent), .cas, .meshb, .mesh, .cgns, .vtu, .pvtu, PLOT3D's .p3d, .xyz, .x, .grd and endings in fmt, unf and \
-                     3dbin, each also with .gz, .xz or .zst after it, or the folder of an OpenFOAM case; .unv, .med, .bdf, \
+                     .lb8.ugrid (and .r8, .lr8, .b4, .lb4), .msh (Gmsh, Fluent), .cas, .meshb, .mesh, .cgns, .vtu, .pvtu, PLOT3D's {}, \
+                     each also with .gz, .xz or .zst after it, or the folder of an OpenFOAM case; .unv, .med, .bdf, \
                      .vtk and .key become one by `gmsh FILE -save -format msh41 -o NEW.msh`",
-                )
+                    grid::PLOT3D_ENDINGS
+                );
+                MeshError::unsupported(path, what)
             }),
         }
     }

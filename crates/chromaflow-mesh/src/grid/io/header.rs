@@ -50,12 +50,20 @@ pub struct Plot3dOptions {
     pub planar: Option<bool>,
 }
 
-/// Whether a name is that of a PLOT3D grid: `.p3d`, `.p2d`, `.xyz`, `.x`, `.grd`, `.grid`, and all that end in `fmt`, `unf` or
-/// `3dbin`, `2dbin`, with or without `.gz`, `.xz`, `.zst`.
+/// The endings of names of PLOT3D grids, in words.
+pub const PLOT3D_ENDINGS: &str =
+    ".p3d, .p2d, .xyz, .x, .g, .grd, .grid and endings in fmt, unf, 3dbin and 2dbin";
+
+/// Whether a name is that of a PLOT3D grid: one of [`PLOT3D_ENDINGS`], with or without `.gz`, `.xz`, `.zst`.
+///
+/// ```
+/// use chromaflow_mesh::grid::is_plot3d;
+/// assert!(["a.g", "a.xyz.gz", "a.p3dfmt"].iter().all(|name| is_plot3d(name.as_ref())));
+/// ```
 pub fn is_plot3d(path: &Path) -> bool {
     let plain = files::without_compression(path);
     let ending = plain.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-    ["p3d", "p2d", "xyz", "x", "grd", "grid"].contains(&ending.as_str())
+    ["p3d", "p2d", "xyz", "x", "g", "grd", "grid"].contains(&ending.as_str())
         || ["fmt", "unf", "3dbin", "2dbin"].iter().any(|end| ending.ends_with(end))
 }
 

@@ -8,7 +8,7 @@ mod plot3d_binary;
 mod plot3d_text;
 
 pub use function::write_function;
-pub use header::{Form, Plot3d, Plot3dOptions, is_plot3d};
+pub use header::{Form, PLOT3D_ENDINGS, Plot3d, Plot3dOptions, is_plot3d};
 pub use nmf::{read_nmf, write_nmf};
 pub use plot3d::{read_plot3d, write_plot3d};
 

@@ -46,35 +46,92 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// How the beginning of a file can be read: byte order, records, whether blocks are counted, dimensions a block.
-fn layout(data: &[u8], planar: Option<bool>) -> Option<(bool, bool, bool, u64)> {
+/// How a file can be read.
+struct Layout {
+    /// Whether the first byte of a number is its highest.
+    big: bool,
+    records: bool,
+    /// Whether it begins with the number of blocks.
+    counted: bool,
+    /// Coordinates of a point.
+    each: u64,
+}
+
+/// Bytes of a point in each variant: reals of 8 or 4 bytes, without and with IBLANK.
+fn variants(each: u64) -> [u64; 4] {
+    [8 * each, 4 * each, 8 * each + 4, 4 * each + 4]
+}
+
+/// The layout of a file. A stream has no marks: it is what its points fill to the last byte, which hardly anything else does by chance.
+fn layout(data: &[u8], planar: Option<bool>) -> Option<Layout> {
     let word = |n: usize, big: bool| data.get(4 * n..4 * n + 4).map(|b| binary::int(b, big));
     let each = [3, 2].into_iter().filter(|&e| planar.is_none_or(|p| p == (e == 2)));
-    for big in [true, false] {
+    for (counted, big) in [(true, false), (true, true), (false, false), (false, true)] {
         for each in each.clone() {
-            if word(0, big) == Some(4) && word(2, big) == Some(4) {
-                let count = word(1, big)?;
-                if count > 0 && word(3, big) == count.checked_mul(4 * each) {
-                    return Some((big, true, true, each as u64));
-                }
-            }
-            if word(0, big) == Some(4 * each) && word(each as usize + 1, big) == Some(4 * each) {
-                return Some((big, true, false, each as u64));
+            let layout = Layout { big, records: false, counted, each };
+            if layout.is_filled_by(data) {
+                return Some(layout);
             }
         }
     }
-    // No records: a small count, then sizes.
+    for big in [true, false] {
+        for each in each.clone() {
+            let size = 4 * each as i64;
+            if word(0, big) == Some(4) && word(2, big) == Some(4) {
+                let count = word(1, big)?;
+                if count > 0 && word(3, big) == count.checked_mul(size) {
+                    return Some(Layout { big, records: true, counted: true, each });
+                }
+            }
+            if word(0, big) == Some(size) && word(each as usize + 1, big) == Some(size) {
+                return Some(Layout { big, records: true, counted: false, each });
+            }
+        }
+    }
+    // A stream that is cut short: sizes of blocks, before them perhaps a small count.
     let plausible = |n: Option<i64>| n.is_some_and(|n| n > 0 && n < 1 << 20);
-    [false, true]
-        .into_iter()
-        .find(|&big| plausible(word(0, big)) && plausible(word(1, big)))
-        .map(|big| (big, false, true, if planar == Some(true) { 2 } else { 3 }))
+    let each = if planar == Some(true) { 2 } else { 3 };
+    let big = [false, true].into_iter().find(|&big| plausible(word(0, big)) && plausible(word(1, big)))?;
+    Some(Layout { big, records: false, counted: plausible(word(each as usize, big)), each })
+}
+
+impl Layout {
+    /// Whether the points of a stream are as many as the file has room for.
+    fn is_filled_by(&self, data: &[u8]) -> bool {
+        let number = |bytes: &[u8]| u64::try_from(binary::int(bytes, self.big)).ok().filter(|&n| n > 0);
+        let (count, rest) = match data.split_at_checked(4) {
+            Some((count, rest)) if self.counted => (number(count), rest),
+            _ => (Some(1), data),
+        };
+        let Some(count) = count.filter(|&count| count <= MOST_BLOCKS) else { return false };
+        let Some((header, rest)) = rest.split_at_checked((4 * self.each * count) as usize) else {
+            return false;
+        };
+        let size = |block: &[u8]| block.chunks_exact(4).try_fold(1_u64, |all, n| all.checked_mul(number(n)?));
+        let mut blocks = header.chunks_exact(4 * self.each as usize).map(size);
+        let (first, more) = (blocks.next().flatten(), blocks.try_fold(0_u64, |all, n| all.checked_add(n?)));
+        let (Some(first), Some(points)) = (first, first.zip(more).and_then(|(a, b)| a.checked_add(b))) else {
+            return false;
+        };
+        let fits = |v: &u64| points.checked_mul(*v) == Some(rest.len() as u64);
+        match variants(self.each).iter().position(fits) {
+            Some(plain) if plain < 2 => true,
+            // As long as without IBLANK in one more dimension: its numbers are small, and not all of them 0.
+            Some(with_blanks) => {
+                let reals = variants(self.each)[with_blanks - 2] * first;
+                let blanks = &rest[reals as usize..(reals + 4 * first) as usize];
+                let mut blanks = blanks.chunks_exact(4).map(|n| binary::int(n, self.big));
+                blanks.clone().any(|n| n != 0) && blanks.all(|n| n.abs() < 1 << 16)
+            }
+            None => false,
+        }
+    }
 }
 
 pub(super) fn read(path: &Path, planar: Option<bool>) -> Result<Vec<Block>, MeshError> {
     let data = Bytes::open(path, false)?.rest()?;
     let mut file = Cursor { path, data: &data, at: 0, big: false, records: false };
-    let Some((big, records, counted, each)) = layout(&data, planar) else {
+    let Some(Layout { big, records, counted, each }) = layout(&data, planar) else {
         return Err(file.error(
             "this is neither binary PLOT3D (a number of blocks and their points, with or without Fortran's record marks) \
              nor named as text (.fmt, .p3dfmt, .txt)",
@@ -108,8 +165,7 @@ pub(super) fn read(path: &Path, planar: Option<bool>) -> Result<Vec<Block>, Mesh
     }
     let size = Dimensions::new(&header, each as usize).map_err(|what| file.error(what))?;
 
-    // Bytes of a point in each variant: reals of 4 or 8 bytes, without and with IBLANK.
-    let variants = [8 * each, 4 * each, 8 * each + 4, 4 * each + 4];
+    let variants = variants(each);
     let mut blocks = Vec::new();
     let rest = (data.len() - file.at) as u64;
     let mut variant = variants.iter().position(|v| v * size.points() == rest);
