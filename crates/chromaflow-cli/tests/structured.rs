@@ -171,6 +171,44 @@ fn a_grid_from_files_is_the_same_grid() {
     assert_eq!(residual("made"), residual("file"));
 }
 
+/// A layer of cells is two-dimensional whatever its planes are called: what an inlet lets in goes along y as the free stream does, and one across the
+/// planes is told.
+#[test]
+fn inlets_of_layers_follow_the_free_stream() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let case = CASE
+        .replace(
+            "{ kind = \"channel\", cells = [24, 8], thickness = 0.1 }",
+            "{ kind = \"box\", cells = [12, 6, 1], size = [3, 1, 0.1] }",
+        )
+        .replace("split = [[0, 0, 9]]\n", "")
+        .replace("mach = 0.5", "mach = 0.5\nalpha = 30.0\nbeta = 0.0")
+        .replace(
+            "inlet = { kind = \"inlet\", total_pressure = 1.186212638, total_temperature = 1.05 }",
+            "xmin = \"inlet\"",
+        )
+        .replace("outlet = ", "xmax = ")
+        .replace("lower = \"slip_wall\"", "ymin = \"slip_wall\"\nymax = \"slip_wall\"")
+        .replace("upper = \"slip_wall\"", "zmin = \"symmetry\"\nzmax = \"symmetry\"");
+    std::fs::write(folder.join("case.toml"), case).unwrap();
+    let check = |more: &[&str]| {
+        let (status, out, message) = chromaflow(folder, &[&["run", "case.toml", "--check"], more].concat());
+        assert_eq!(status, 0, "{message}");
+        (out, message)
+    };
+    let (out, message) = check(&[]);
+    assert!(out.contains("direction [0.866") && out.contains(", 0.49999999999999994, 0.0]"), "{out}");
+    assert!(!message.contains("plane of symmetry"), "{message}");
+    for across in [["--set", "reference.lift_axis=z"], ["--set", "flow.beta=5.0"]] {
+        let (_, message) = check(&across);
+        assert!(
+            message.contains("warning: `zmin`, `zmax`: nothing flows through a plane of symmetry"),
+            "{message}"
+        );
+    }
+}
+
 #[test]
 fn mistakes_are_told() {
     let folder = tempfile::tempdir().unwrap();

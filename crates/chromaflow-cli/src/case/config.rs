@@ -41,7 +41,7 @@ impl MarchSection {
 
 impl CaseFile {
     /// The solver's configuration for a mesh with these markers. `known` says what the mesh file itself knows about a
-    /// marker's condition; `planar` whether it is a two-dimensional mesh.
+    /// marker's condition; `planar` whether it is a two-dimensional mesh, along whose y lift points by default.
     ///
     /// # Errors
     /// A value out of range, a `[boundary]` entry for a marker that the mesh does not have, a marker without one.
@@ -60,8 +60,8 @@ impl CaseFile {
                 source.error(&["scalar", "markers", name], &format!("the mesh has no marker `{name}`{hint}"))
             );
         }
-        let lift_axis = config.reference.lift_axis.unwrap_or(if planar { 1 } else { 2 });
-        let along = direction(f.alpha, f.beta, lift_axis);
+        let lift_axis = *config.reference.lift_axis.get_or_insert(if planar { 1 } else { 2 });
+        let along = config.freestream.direction(lift_axis);
         let stream = Stream { along, mach: f.mach, gamma: f.gamma };
         self.boundaries(source, markers, stream, &mut config)?;
         for name in &self.reference.markers {
@@ -405,13 +405,4 @@ pub fn find(source: &Source, key: [&str; 2], file: &Path) -> CliResult<PathBuf> 
         tried.push_str("; set CHROMAFLOW_DATA to a folder of meshes to have that searched, too");
     }
     Err(source.error(&key, &format!("no such file (tried {tried})")))
-}
-
-/// Unit vector of the free stream.
-fn direction(alpha: f64, beta: f64, lift_axis: usize) -> [f64; 3] {
-    let ((sa, ca), (sb, cb)) = (alpha.to_radians().sin_cos(), beta.to_radians().sin_cos());
-    let mut d = [ca * cb, 0.0, 0.0];
-    d[lift_axis] = sa * cb;
-    d[3 - lift_axis] = sb;
-    d
 }

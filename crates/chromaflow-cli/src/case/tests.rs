@@ -383,6 +383,19 @@ fn markers_are_matched_with_the_mesh() {
     assert!(error.contains("`symmetry` has no parameter `pressure`"), "{error}");
 }
 
+/// What an inlet lets in goes along the free stream, whatever its angles and the axis of lift.
+#[test]
+fn inlets_follow_the_free_stream() {
+    let text = "[mesh]\nfile = \"w\"\n[flow]\nalpha = 10.0\nbeta = 5.0\n[boundary]\nin = \"inlet\"\n";
+    let (source, case) = parse(text).unwrap();
+    for (planar, axis) in [(true, 1), (false, 2)] {
+        let config = case.config(&source, &[("in".to_owned(), None)], planar).unwrap();
+        assert_eq!(config.reference.lift_axis, Some(axis));
+        let flow::Boundary::Inlet { direction, .. } = config.boundaries["in"] else { panic!("an inlet") };
+        assert_eq!(direction, config.freestream.direction(axis));
+    }
+}
+
 #[test]
 fn the_schema_names_every_section() {
     let schema = schema();

@@ -15,6 +15,7 @@ mod record;
 mod screen;
 mod structured;
 mod summary;
+mod symmetry;
 pub mod unstructured;
 mod verify;
 

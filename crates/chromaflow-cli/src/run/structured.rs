@@ -6,6 +6,7 @@ use super::history::Equations;
 use super::march::{Finished, Run};
 use super::over_ranks::{self, Division};
 use super::profiles::WallUnits;
+use super::symmetry::{Plane, crossing};
 use super::unstructured::refused;
 use super::{Args, summary};
 use crate::case::{CaseFile, NonlinearName, Source, StepName};
@@ -22,7 +23,7 @@ use chromaflow_flow::mesh::{Mesh, Planar};
 use chromaflow_flow::on_grid::Shown;
 use chromaflow_flow::output::{Field, Restart, Resumed};
 use chromaflow_flow::structured::lax_wendroff::{LaxWendroffSolver, LaxWendroffSystem};
-use chromaflow_flow::structured::{StructuredConfig, StructuredSolver, StructuredSystem};
+use chromaflow_flow::structured::{StructuredConfig, StructuredSolver, StructuredSystem, lift_axis};
 use chromaflow_flow::unstructured::{RankReport, Ranks};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -55,12 +56,13 @@ pub fn run(
     start: Instant,
 ) -> CliResult {
     case.check(source)?;
-    let grid = case.grid.load(source)?;
+    // Blocks of planar grids may lie in any axes of their own.
+    let grid = case.grid.load(source)?.thin_axis_last();
     if let Some(ranks) = ranks {
         over_ranks::same_grid(ranks, source, &grid)?;
     }
     let markers: Vec<_> = grid.markers().iter().map(|m| ((*m).to_owned(), known(m))).collect();
-    let config = case.structured.config(case.config(source, &markers, planar(&grid))?);
+    let config = case.structured.config(case.config(source, &markers, lift_axis(&grid) == 1)?);
     let bad = |e: FlowError| match e {
         FlowError::TurbulenceOption { key, problem } => source.error(&["turbulence", key], problem),
         other => refused(source, &other),
@@ -107,12 +109,6 @@ fn compute_on_gpu<S: GridSystem>(solver: &mut March<S>, ctx: &Context, source: &
         FlowError::Linear(what) => source.error(&["structured", "method"], &what),
         other => CliError::environment(other.to_string()),
     })
-}
-
-/// Whether the grid is two-dimensional with its lift along y.
-fn planar(grid: &Grid) -> bool {
-    let markers = grid.markers();
-    grid.planar_axis().is_some() && [Planar::FRONT, Planar::BACK].iter().all(|m| markers.contains(m))
 }
 
 /// The condition that a neutral map file's type of boundary stands for, where it needs no values.
@@ -167,8 +163,10 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         let config = &self.config;
         let mach = config.freestream.mach;
         let all = &config.boundaries;
-        let of_ends = [choking(all, mach), throttling(all, mach), held_back(all)];
-        of_ends.into_iter().flatten().chain(steady_eddies(config.turbulence.as_ref(), &config.time)).collect()
+        let stream = config.freestream.direction(config.reference.lift_axis.unwrap_or(2));
+        let crossed = crossing(&Plane::of_grid(S::grid(&self.solver), all), all, stream);
+        let told = [choking(all, mach), throttling(all, mach), held_back(all), crossed];
+        told.into_iter().flatten().chain(steady_eddies(config.turbulence.as_ref(), &config.time)).collect()
     }
 
     fn notes(&self) -> Vec<String> {

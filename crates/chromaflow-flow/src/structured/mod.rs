@@ -40,6 +40,7 @@ mod waves;
 
 pub use crate::march::PartTime;
 pub use config::{LineImplicit, LocalStep, Scheme, StepMethod, StructuredConfig, ViscousTerms};
+pub use setup::lift_axis;
 pub use waves::{
     WaveFace, from_waves, middle_state, to_waves, unit_normal, wave_face, wave_rows, wave_weights,
 };

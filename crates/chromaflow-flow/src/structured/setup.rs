@@ -205,6 +205,19 @@ pub(super) struct Start {
     pub part: GridPart,
 }
 
+/// The axis along which lift points unless [`Reference::lift_axis`](crate::config::Reference::lift_axis) says: y on two-dimensional grids that do not
+/// lack it, else z. Blocks have their thin axis last ([`Grid::thin_axis_last`]).
+///
+/// ```
+/// use chromaflow_flow::grid::generate::{BoxGrid, Channel};
+/// use chromaflow_flow::structured::lift_axis;
+/// assert_eq!(lift_axis(&Channel { cells: [8, 4], thickness: 0.1, triangles: false }.grid()), 1);
+/// assert_eq!(lift_axis(&BoxGrid { cells: [8, 4, 4], size: [1.0; 3], wave: 0.0 }.grid()), 2);
+/// ```
+pub fn lift_axis(grid: &Grid) -> usize {
+    if grid.plane().is_some_and(|(lacks, _)| lacks != 1) { 1 } else { 2 }
+}
+
 /// Checks and completes the set-up, turns the grid.
 pub(super) fn start(
     grid: Grid,
@@ -221,10 +234,7 @@ pub(super) fn start(
     let (part, metrics) = GridPart::new(&grid, given)?;
     let gas = config.gas.gas();
     let plane = grid.plane();
-    // Two-dimensional grids lift along y, unless y is what they lack.
-    let planar_lift = plane.is_some_and(|(normal, _)| normal != 1);
-    let lift_y = config.reference.lift_axis.map_or(planar_lift, |axis| axis == 1);
-    let axis = if lift_y { 1 } else { 2 };
+    let axis = config.reference.lift_axis.unwrap_or_else(|| lift_axis(&grid));
     let stream = config.freestream;
     let mut free = stream.primitive(gas, axis);
     let rotation = grid.rotation();
@@ -242,7 +252,7 @@ pub(super) fn start(
         force: stream.dynamic_pressure() * config.reference.area * depth,
         length: config.reference.length,
         center: config.reference.moment_center,
-        lift_y,
+        lift_y: axis == 1,
         pressure: free[4],
         turns_about: rotation.map(|rotation| [rotation.point, rotation.axis]),
     };

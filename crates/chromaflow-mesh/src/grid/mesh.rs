@@ -1,6 +1,6 @@
 //! A structured grid as an unstructured mesh.
 
-use super::{Block, Grid, Side};
+use super::{Block, Grid};
 use crate::{Field, Marker, Mesh, Planar};
 
 impl Grid {
@@ -96,21 +96,12 @@ impl Grid {
             markers.iter().map(|name| Marker { name: (*name).to_owned(), ..Marker::default() }).collect();
         for patch in &self.patches {
             let w = patch.window;
-            let Side { axis, high } = w.side;
-            let [u, v] = w.side.tangential();
             let marker =
                 mesh.markers.iter_mut().find(|m| m.name == patch.name).expect("a marker of each patch");
             for cell in w.cells() {
-                let corner = |(du, dv): (usize, usize)| {
-                    let mut at = cell;
-                    at[axis] = w.low[axis];
-                    at[u] += du;
-                    at[v] += dv;
-                    node(w.block, at)
-                };
-                let outward = [(0, 0), (1, 0), (1, 1), (0, 1)].map(corner);
+                let outward = w.corners(cell).map(|at| node(w.block, at));
                 let [a, b, c, d] = outward;
-                marker.quads.push(if high == right_handed[w.block] { outward } else { [a, d, c, b] });
+                marker.quads.push(if w.side.high == right_handed[w.block] { outward } else { [a, d, c, b] });
             }
         }
         (mesh, number)

@@ -79,6 +79,18 @@ impl Window {
         })
     }
 
+    /// The corners of the face that a cell of [`Self::cells`] has in it, one after another around it.
+    pub fn corners(&self, cell: [usize; 3]) -> [[usize; 3]; 4] {
+        let [u, v] = self.side.tangential();
+        [(0, 0), (1, 0), (1, 1), (0, 1)].map(|(du, dv)| {
+            let mut at = cell;
+            at[self.side.axis] = self.low[self.side.axis];
+            at[u] += du;
+            at[v] += dv;
+            at
+        })
+    }
+
     /// Its nodes.
     pub fn nodes(&self) -> impl Iterator<Item = [usize; 3]> + use<> {
         let w = *self;

@@ -11,6 +11,7 @@ use super::flow::{Flow, choking, held_back, in_one_piece, slipping, steady_eddie
 use super::history::Equations;
 use super::march::{Finished, Run};
 use super::over_ranks::{self, Division};
+use super::symmetry::{Plane, crossing};
 use super::{Args, Prepared, prepare, summary};
 use crate::case::{CaseFile, Source};
 use crate::cite;
@@ -252,8 +253,10 @@ impl Flow for OnMesh<'_> {
         let config = &self.prepared.config;
         let mach = config.freestream.mach;
         let all = &config.boundaries;
-        let of_ends = [choking(all, mach), throttling(all, mach), held_back(all)];
-        of_ends.into_iter().flatten().chain(steady_eddies(config.turbulence.as_ref(), &config.time)).collect()
+        let stream = config.freestream.direction(config.reference.lift_axis.unwrap_or(2));
+        let crossed = crossing(&Plane::of_mesh(&self.prepared.mesh, all), all, stream);
+        let told = [choking(all, mach), throttling(all, mach), held_back(all), crossed];
+        told.into_iter().flatten().chain(steady_eddies(config.turbulence.as_ref(), &config.time)).collect()
     }
 
     fn notes(&self) -> Vec<String> {
