@@ -3,7 +3,7 @@
 use super::CaseFile;
 use crate::run::{WallCells, known};
 use chromaflow_flow::mesh::periodic::partner_of;
-use chromaflow_flow::mesh::{Marker, Mesh};
+use chromaflow_flow::mesh::{Marker, Mesh, Passage, passage};
 use std::fmt::Write;
 
 /// What stands in a name, and the condition that it speaks for; the first one found counts.
@@ -220,11 +220,10 @@ fn without_walls(mesh: &Mesh, guesses: &mut [(&Marker, Guess, &'static str)]) {
 
 /// Codes of FUN3D that need values, which `known` leaves out.
 fn by_code(marker: &Marker) -> Option<Guess> {
-    match marker.code? {
-        7011 | 7012 | 7036 | 7105 => Some(Guess::Inlet),
-        5051 | 5052 | 7021 | 7031 => Some(Guess::Outlet),
-        _ => None,
-    }
+    Some(match passage(marker.code?)? {
+        Passage::In => Guess::Inlet,
+        Passage::Out => Guess::Outlet,
+    })
 }
 
 fn says_nozzle(name: &str) -> bool {
@@ -494,6 +493,18 @@ mod tests {
         }
         assert!(by_name("pressure").is_none());
         assert!(by_name("intake").is_none());
+    }
+
+    /// What FUN3D's codes say of inflow and outflow goes before names.
+    #[test]
+    fn codes_tell_inlets_from_outlets() {
+        let mut mesh =
+            named(box_mesh([1; 3], [1.0; 3], Cells::Hexes, 0.0), &["out", "in", "3", "4", "5", "6"]);
+        for (marker, code) in mesh.markers.iter_mut().zip([7011, 7012, 7021, 7031, 7036, 7105]) {
+            marker.code = Some(code);
+        }
+        let (inlet, outlet) = ("\"inlet\"", "{ kind = \"outlet\", pressure = 1.0 }");
+        assert_eq!(values(&mesh, false), [inlet, outlet, inlet, outlet, inlet, outlet]);
     }
 
     /// A jet comes out of a nozzle's plane; what is bent is the nozzle.

@@ -87,7 +87,7 @@ pub fn known(marker: &mesh::Marker) -> Option<Boundary> {
     match marker.code? {
         3000 => Some(Boundary::SlipWall),
         4000 => Some(Boundary::NoSlipAdiabatic),
-        5000 | 5050 => Some(Boundary::Farfield),
+        5000 | 5025 | 5050 => Some(Boundary::Farfield),
         5005 | 5026 => Some(Boundary::Extrapolation),
         6661..=6663 => Some(Boundary::Symmetry),
         mesh::periodic::CODE => Some(Boundary::Periodic),

@@ -7,7 +7,7 @@ use super::KINDS;
 use super::write_periodic::connectivity;
 use crate::hdf5::{self, Array, Attribute, Group, Member, Number, each};
 use crate::topology;
-use crate::{Field, Kind, Mesh, MeshError};
+use crate::{Field, Kind, Mesh, MeshError, Passage, passage};
 use chromaflow::files::{AtomicFile, FileError};
 use std::collections::BTreeSet;
 use std::io;
@@ -178,13 +178,13 @@ pub(super) fn solution<'a>(
 
 /// The standard's type of a boundary condition of FUN3D's code.
 fn condition(code: Option<i32>) -> &'static str {
-    match code {
-        Some(3000) => "BCWallInviscid",
-        Some(4000) => "BCWallViscous",
-        Some(5000 | 5050) => "BCFarfield",
-        Some(5051 | 7012) => "BCOutflow",
-        Some(7011) => "BCInflow",
-        Some(6661..=6663) => "BCSymmetryPlane",
+    match (code, code.and_then(passage)) {
+        (Some(3000), _) => "BCWallInviscid",
+        (Some(4000), _) => "BCWallViscous",
+        (Some(5000 | 5025 | 5050), _) => "BCFarfield",
+        (_, Some(Passage::Out)) => "BCOutflow",
+        (_, Some(Passage::In)) => "BCInflow",
+        (Some(6661..=6663), _) => "BCSymmetryPlane",
         _ => "UserDefined",
     }
 }

@@ -9,6 +9,30 @@ use chromaflow::files;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// Which way gas passes through a marker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passage {
+    /// Into the mesh.
+    In,
+    /// Out of it.
+    Out,
+}
+
+/// The passage through markers of a code of FUN3D whose condition has values of its own, which no file has: total states, jets, mass flows and
+/// given states in; pressures, mass flows and given states out.
+///
+/// ```
+/// use chromaflow_mesh::{Passage, passage};
+/// assert_eq!([7011, 7012, 4000].map(passage), [Some(Passage::In), Some(Passage::Out), None]);
+/// ```
+pub fn passage(code: i32) -> Option<Passage> {
+    match code {
+        7011 | 7021 | 7036 | 7100 | 7101 | 7103 | 7104 => Some(Passage::In),
+        5051 | 5052 | 7012 | 7031 | 7105 => Some(Passage::Out),
+        _ => None,
+    }
+}
+
 /// Name and code of each patch, by its number.
 pub(crate) type Patches = BTreeMap<i64, (Option<String>, i32)>;
 

@@ -19,6 +19,7 @@ mod write;
 
 pub use gmf_write::write_solb;
 pub use lines::{read_lines, write_lines};
+pub use mapbc::{Passage, passage};
 pub use slices::{Counts, Names, Slice, SliceFace, Slices, Survey, mend, range_of, reader_of};
 pub use ugrid::Layout;
 pub use write::{write, write_as};
