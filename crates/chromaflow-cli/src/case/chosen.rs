@@ -169,6 +169,11 @@ impl CaseFile {
         Fill::Level(self.linear.fill.unwrap_or(if planar { PLANAR_FILL } else { SPATIAL_FILL }))
     }
 
+    /// Whether its steps are Newton-Krylov steps.
+    pub fn takes_newton_steps(&self) -> bool {
+        self.march.nonlinear == NonlinearName::NewtonKrylov
+    }
+
     /// What stands for the derivative of the residual.
     pub(super) fn nonlinear(&self) -> flow::Nonlinear {
         match self.march.nonlinear {

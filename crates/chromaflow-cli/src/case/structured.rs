@@ -1,5 +1,6 @@
 //! `[structured]`: how flows on structured grids are solved.
 
+use super::CaseFile;
 use chromaflow_flow::FlowConfig;
 use chromaflow_flow::flux::Dissipation;
 use chromaflow_flow::structured::lax_wendroff::LaxWendroff;
@@ -158,6 +159,17 @@ impl Default for StructuredSection {
             implicit_dissipation: None,
             local_step: LocalStepName::Mean,
             start_layer: None,
+        }
+    }
+}
+
+impl CaseFile {
+    /// How a step on its grid is taken, as reports have it.
+    pub fn step_title(&self) -> &'static str {
+        if self.takes_newton_steps() {
+            "Newton-Krylov steps around block ILU"
+        } else {
+            self.structured.method.title()
         }
     }
 }

@@ -18,13 +18,14 @@ mod summary;
 mod symmetry;
 pub mod unstructured;
 mod verify;
+mod walls;
 
 pub use files::RESTART;
 pub use interrupt::asked as interrupted;
 pub use prepare::{Prepared, known, prepare};
 pub use record::{cuts, history, live, loads, profiles, samples, surface, trace};
 pub use screen::{Goal, Screen, bytes, duration};
-pub use unstructured::WallCells;
+pub use walls::WallCells;
 
 use over_ranks::{BindWord, HaloWord};
 

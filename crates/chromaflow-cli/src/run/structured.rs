@@ -8,8 +8,9 @@ use super::over_ranks::{self, Division};
 use super::profiles::WallUnits;
 use super::symmetry::{Plane, crossing};
 use super::unstructured::refused;
-use super::{Args, summary};
-use crate::case::{CaseFile, NonlinearName, Source, StepName};
+use super::walls::{self, Shearing};
+use super::{Args, bytes, summary};
+use crate::case::{CaseFile, Source, StepName};
 use crate::cite;
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
@@ -124,6 +125,9 @@ fn known(marker: &str) -> Option<Boundary> {
     }
 }
 
+/// Most blocks that a plan lists.
+const LISTED: usize = 30;
+
 /// A solver and its case.
 struct OnGrid<'a, S: Host> {
     case: &'a CaseFile,
@@ -151,12 +155,9 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
     fn headline(&self) -> String {
         let grid = S::grid(&self.solver);
         let (blocks, cells) = (grid.blocks.len(), grid.cells());
-        let step = match self.case.march.nonlinear {
-            NonlinearName::NewtonKrylov => "Newton-Krylov steps around block ILU",
-            _ => self.case.structured.method.title(),
-        };
+        let s = if blocks == 1 { "" } else { "s" };
         let ranks = over_ranks::headline(S::division(&self.solver));
-        format!("structured grid: {blocks} blocks, {cells} cells; {step}{ranks}")
+        format!("structured grid: {blocks} block{s}, {cells} cells; {}{ranks}", self.case.step_title())
     }
 
     fn cautions(&self) -> Vec<String> {
@@ -175,16 +176,47 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
 
     fn check(&self, ctx: &Context) -> CliResult<()> {
         let grid = S::grid(&self.solver);
+        let config = &self.config;
+        let shearing = Shearing {
+            equations: config.equations,
+            turbulent: config.turbulence.is_some(),
+            boundaries: &config.boundaries,
+            stream: &config.freestream,
+            reference: &config.reference,
+        };
+        let in_nodes = self.case.structured.method == StepName::LaxWendroff;
+        let (first, share) = if in_nodes { ("nodes off", 1.0) } else { ("cells at", 0.5) };
+        let y_plus = shearing.y_plus(&self.mesh(), share);
+        let points: usize = grid.blocks.iter().map(|b| b.nodes.len()).sum();
+        let device = self.solver.device_bytes();
         if ctx.verbose() {
+            println!("\nblocks");
+            for (number, block) in grid.blocks.iter().enumerate().take(LISTED) {
+                let [ni, nj, nk] = block.cells();
+                println!("  {number:4} {ni:6} x {nj} x {nk} cells, {} points", block.nodes.len());
+            }
+            if grid.blocks.len() > LISTED {
+                println!("  and {} more", grid.blocks.len() - LISTED);
+            }
+            if device > 0 {
+                println!("\nmemory on the GPU {:>10}", bytes(device));
+            }
             println!("\nmarkers");
             for name in grid.markers() {
-                println!("  {name:20} {}", self.config.boundaries[name]);
+                let windows = grid.patches.iter().filter(|p| p.name == name).map(|p| p.window.faces());
+                let faces: usize = windows.map(|[along, across]| along * across).sum();
+                println!("  {name:20} {faces:8} faces   {}", config.boundaries[name]);
             }
+            println!();
+            shearing.lines(first, &y_plus).iter().for_each(|line| println!("{line}"));
             println!("\nthe case can be run");
         }
+        let [range, walls] = walls::json(&y_plus);
         ctx.write_json(&json!({
-            "grid": { "cells": grid.cells(), "blocks": grid.blocks.len() },
-            "memory": { "device_bytes": self.solver.device_bytes() },
+            "grid": { "cells": grid.cells(), "blocks": grid.blocks.len(), "nodes": points },
+            "memory": { "device_bytes": device },
+            "y_plus": range,
+            "walls": walls,
         }))
     }
 
@@ -254,7 +286,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
     fn hints(&self, trouble: &Trouble, finished: &Finished) -> Vec<String> {
         let mut hints = Vec::new();
         let explicit = self.case.structured.method == StepName::LaxWendroff;
-        let newton = matches!(self.case.march.nonlinear, NonlinearName::NewtonKrylov);
+        let newton = self.case.takes_newton_steps();
         if explicit {
             hints.push("structured.coarse_grids = 0, or a smaller structured.courant".to_owned());
         } else if newton {
@@ -283,7 +315,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
 
     fn summary(&self) -> Map<String, Value> {
         let grid = S::grid(&self.solver);
-        let solver = json!({ "method": self.case.structured.method.title() });
+        let solver = json!({ "method": self.case.step_title() });
         let facts = json!({
             "conditions": summary::conditions(&self.case.flow, &self.config.boundaries),
             "entropy_error": S::entropy_error(&self.solver),
@@ -300,8 +332,8 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         });
         let Value::Object(mut facts) = facts else { unreachable!("written above") };
         over_ranks::facts(S::division(&self.solver), &self.solver, &mut facts);
+        facts.insert("walls".to_owned(), summary::walls(self.solver.y_plus()));
         if self.config.turbulence.is_some() {
-            facts.insert("walls".to_owned(), summary::walls(self.solver.y_plus()));
             let model = self.case.turbulence.model;
             facts.insert(
                 "turbulence".to_owned(),

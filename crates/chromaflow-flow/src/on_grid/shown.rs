@@ -65,7 +65,7 @@ impl<S: Shown> March<S> {
         self.host.missing_in(restart)
     }
 
-    /// y+ of the first cells at walls without slip of turbulent flow, by markers: how well the grid resolves the boundary layer. Ghost cells must be
+    /// y+ of the first cells at walls without slip of viscous flow (of incompressible flow, turbulent), by markers: how well the grid resolves the boundary layer. Ghost cells must be
     /// filled, as they are after a step.
     pub fn y_plus(&self) -> Vec<(String, Spread)> {
         let host = self.synced();

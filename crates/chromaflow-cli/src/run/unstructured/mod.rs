@@ -3,7 +3,6 @@
 mod plan;
 mod slices;
 
-pub use plan::WallCells;
 pub use slices::Way;
 
 use super::advice::{Around, Trouble};
@@ -238,7 +237,9 @@ impl Flow for OnMesh<'_> {
         };
         let nodes = if mesh.planar.is_some() { counts.nodes / 2 } else { counts.nodes };
         let cells = counts.cells();
-        let path = mesh_path.display();
+        // The folder that one stands in has no name of its own.
+        let whole = mesh_path.file_name().is_none().then(|| mesh_path.canonicalize().ok()).flatten();
+        let path = whole.as_ref().unwrap_or(mesh_path).display();
         let ranks = over_ranks::headline(self.division());
         let way =
             way.filter(|way| *way == Way::Slices || !ranks.is_empty()).map_or_else(String::new, Way::text);

@@ -45,7 +45,7 @@ const ENDINGS: [&str; 3] = ["", "_last", "_before"];
 impl StructuredSystem {
     /// See [`March::y_plus`](crate::march::March::y_plus).
     pub(in crate::structured) fn heights_at_walls(&self) -> Vec<(String, Spread)> {
-        if self.physics.turbulence.is_none() {
+        if self.physics.transport.is_none() {
             return Vec::new();
         }
         let mut walls: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
