@@ -209,6 +209,46 @@ fn inlets_of_layers_follow_the_free_stream() {
     }
 }
 
+/// Markers of a grid without a condition are told with what their names say; the plan tells faces and y+ of walls without slip.
+#[test]
+fn the_plan_of_a_grid_tells_its_markers() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut made = Channel { cells: [24, 8], thickness: 0.1, triangles: false }.grid();
+    for patch in &mut made.patches {
+        for (from, to) in [("lower", "viscous_wall"), ("upper", "tangency")] {
+            patch.name = patch.name.replace(from, to);
+        }
+    }
+    grid::write(&folder.join("a.g"), &folder.join("a.nmf"), &made, Plot3d::default()).unwrap();
+    let case = |more: &str| {
+        let text = format!(
+            "[grid]\nfile = \"a.g\"\n[flow]\nequations = \"laminar\"\nreynolds = 1e4\n{more}[march]\niterations = 1\n[output]\nplots = false\n"
+        );
+        std::fs::write(folder.join("case.toml"), text).unwrap();
+    };
+    case("");
+    let (status, _, message) = chromaflow(folder, &["run", "case.toml"]);
+    let lines: Vec<&str> = message.lines().filter(|line| line.contains("  # ")).collect();
+    assert!(status == 2 && message.contains("markers `inlet`, `outlet`, `viscous_wall`"), "{message}");
+    assert!(message.contains("viscous_wall = \"no_slip\""), "{message}");
+    case(&format!("[boundary]\n{}\n", lines.join("\n")));
+    let (status, out, message) = chromaflow(folder, &["run", "case.toml", "--check", "--json", "plan.json"]);
+    assert_eq!(status, 0, "{message}");
+    assert!(out.contains("24 faces   no_slip") && out.contains("y+ of the first cells at walls"), "{out}");
+    let plan = json(&folder.join("plan.json"));
+    assert_eq!(plan["grid"]["nodes"], 2 * 25 * 9);
+    assert!(plan["walls"]["viscous_wall"]["y_plus"]["min"].as_f64().unwrap() > 0.0, "{plan}");
+    assert!(plan["walls"].get("tangency").is_none(), "{plan}");
+    // A run tells y+ of laminar flow, too, and where the residual sits: every cell lies on the planes of a layer.
+    let (_, out, _) = chromaflow(folder, &["run", "case.toml", "--out", "o"]);
+    assert!(out.contains("y+ of the first cells at viscous_wall"), "{out}");
+    assert!(!out.contains("symmetry_"), "{out}");
+    let told = json(&folder.join("o/summary.json"));
+    assert_eq!(told["solver"]["method"], "Newton-Krylov steps around block ILU");
+    assert_eq!(told["conditions"]["lift_axis"], "y");
+}
+
 #[test]
 fn mistakes_are_told() {
     let folder = tempfile::tempdir().unwrap();

@@ -366,14 +366,17 @@ fn key(name: &str) -> String {
 }
 
 impl CaseFile {
-    /// What to say of the markers that nothing gives a condition: which they are, and lines to paste.
-    pub fn without_condition(&self, mesh: &Mesh) -> Option<String> {
+    /// What to say of the markers that nothing gives a condition, neither the case nor, besides a mesh file, `known`: which they are, and lines
+    /// to paste.
+    pub fn without_condition(&self, mesh: &Mesh, known: impl Fn(&str) -> bool) -> Option<String> {
         let mut open = proposals(mesh, self.flow.equations.is_viscous());
         let spoken_for = |marker: &str| self.boundary.values().any(|spec| spec.partner() == Some(marker));
-        open.retain(|p| !self.boundary.contains_key(&p.marker) && !spoken_for(&p.marker));
+        let given =
+            |marker: &String| self.boundary.contains_key(marker) || spoken_for(marker) || known(marker);
+        open.retain(|p| !given(&p.marker));
         // A name that the mesh does not have is what to say first.
-        let known = |name: &String| mesh.markers.iter().any(|m| m.name == *name);
-        if open.is_empty() || !self.boundary.keys().all(known) {
+        let there = |name: &String| mesh.markers.iter().any(|m| m.name == *name);
+        if open.is_empty() || !self.boundary.keys().all(there) {
             return None;
         }
         let names: Vec<String> = open.iter().map(|p| format!("`{}`", p.marker)).collect();

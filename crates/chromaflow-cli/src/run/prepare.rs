@@ -66,7 +66,7 @@ pub fn prepare_mesh(source: Source, mut case: CaseFile, threads: usize) -> CliRe
         }
     }
     let markers: Vec<_> = mesh.markers.iter().map(|m| (m.name.clone(), known(m))).collect();
-    if let Some(message) = case.without_condition(&mesh) {
+    if let Some(message) = case.without_condition(&mesh, |_| false) {
         return Err(source.error(&["boundary"], &message));
     }
     let stretching = case.choose_on_mesh(&mesh, threads);

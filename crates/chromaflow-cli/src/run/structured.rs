@@ -63,6 +63,13 @@ pub fn run(
         over_ranks::same_grid(ranks, source, &grid)?;
     }
     let markers: Vec<_> = grid.markers().iter().map(|m| ((*m).to_owned(), known(m))).collect();
+    let is_open =
+        |(name, condition): &(String, Option<_>)| condition.is_none() && !case.boundary.contains_key(name);
+    if markers.iter().any(is_open)
+        && let Some(message) = case.without_condition(&grid.to_mesh(), |marker| known(marker).is_some())
+    {
+        return Err(source.error(&["boundary"], &message));
+    }
     let config = case.structured.config(case.config(source, &markers, lift_axis(&grid) == 1)?);
     let bad = |e: FlowError| match e {
         FlowError::TurbulenceOption { key, problem } => source.error(&["turbulence", key], problem),
