@@ -2,6 +2,8 @@
 
 mod common;
 
+use chromaflow_flow::mesh;
+use chromaflow_flow::mesh::generate::{Cells, Cylinder, box_mesh};
 use chromaflow_testkit::{available, browser};
 use common::{CASE, chromaflow, cube};
 use serde_json::Value;
@@ -123,6 +125,39 @@ fn a_new_case_for_a_mesh_runs_as_it_is() {
         format!("[mesh]\nfile = \"mine.su2\"\n[flow]\nmach = 0.5\n[boundary]\n{}\n", lines.join("\n"));
     std::fs::write(folder.join("bare.toml"), pasted).unwrap();
     done(folder, &["-q", "run", "bare.toml", "--check"]);
+}
+
+/// Walls with slip by their own code or name make no boundary layer: their first nodes say nothing of y+, and where there are no others the flow is
+/// inviscid. FUN3D's subsonic outflow is an outlet.
+#[test]
+fn a_new_case_knows_which_walls_gas_sticks_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut channel = box_mesh([8, 24, 1], [1.0, 0.5, 0.1], Cells::Hexes, 0.0);
+    channel.nodes.iter_mut().for_each(|x| x[1] = 0.5 * (2.0 * x[1]).powi(4));
+    let markers =
+        [("in", 7011), ("out", 7012), ("floor", 4000), ("top", 3000), ("front", 6663), ("back", 6663)];
+    for (marker, (name, code)) in channel.markers.iter_mut().zip(markers) {
+        (marker.name, marker.code) = (name.to_owned(), Some(code));
+    }
+    mesh::write(&folder.join("channel.b8.ugrid"), &channel).unwrap();
+    let said = done(folder, &["new", "channel.b8.ugrid"]);
+    assert!(said.contains("in = \"inlet\"") && said.contains("out = { kind = \"outlet\""), "{said}");
+    let text = std::fs::read_to_string(folder.join("channel.toml")).unwrap();
+    let first = 0.5 / 24_f64.powi(4);
+    let heights = format!("first nodes stand {first:.3e} to {first:.3e} off");
+    assert!(text.contains(&heights) && !text.contains("automatic"), "{text}");
+    // The same with slip on the floor, too, and a bluff body with it.
+    channel.markers[2].code = Some(3000);
+    mesh::write(&folder.join("slip.b8.ugrid"), &channel).unwrap();
+    let mut round = Cylinder { cells: [24, 12], radius: 20.0, growth: 1.3, triangles: false }.mesh();
+    round.markers.iter_mut().filter(|m| m.name == "cylinder").for_each(|m| m.name = "tangency".to_owned());
+    mesh::write(&folder.join("round.su2"), &round).unwrap();
+    for (file, case) in [("slip.b8.ugrid", "slip.toml"), ("round.su2", "round.toml")] {
+        done(folder, &["new", file]);
+        let text = std::fs::read_to_string(folder.join(case)).unwrap();
+        assert!(text.contains("equations = \"euler\"") && !text.contains("y+"), "{text}");
+    }
 }
 
 /// Moments are about a point at the body, and cuts through it, whatever the unit of the mesh and wherever it lies.

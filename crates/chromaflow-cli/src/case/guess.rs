@@ -7,10 +7,11 @@ use chromaflow_flow::mesh::{Marker, Mesh, Passage, passage};
 use std::fmt::Write;
 
 /// What stands in a name, and the condition that it speaks for; the first one found counts.
-const NAMES: [(&[&str], Guess); 12] = [
+const NAMES: [(&[&str], Guess); 13] = [
     (&["period", "cyclic"], Guess::Periodic),
     (&["sym"], Guess::Symmetry),
     (&["far", "freestream", "riemann"], Guess::Farfield),
+    (&["extrapol"], Guess::Extrapolation),
     (&["noslip", "viscous", "adiabatic"], Guess::NoSlip),
     (&["slip", "tangency", "inviscid", "euler"], Guess::SlipWall),
     // The wall of an inlet, or the outer one of a pipe, is a wall.
@@ -36,6 +37,7 @@ enum Guess {
     Farfield,
     Inlet,
     Outlet,
+    Extrapolation,
     NoSlip,
     SlipWall,
     /// Without slip in viscous flow, with it in inviscid flow.
@@ -337,6 +339,7 @@ fn value(guess: Guess, viscous: bool) -> String {
         Guess::Symmetry => "symmetry",
         Guess::Periodic => "periodic",
         Guess::Farfield => "farfield",
+        Guess::Extrapolation => "extrapolation",
         Guess::NoSlip => "no_slip",
         Guess::Wall if viscous => "no_slip",
         Guess::Wall | Guess::SlipWall => "slip_wall",
@@ -478,6 +481,7 @@ mod tests {
         for (name, expected) in [
             ("back_pressure", Guess::Outlet),
             ("farfield_riem", Guess::Farfield),
+            ("extrapolate", Guess::Extrapolation),
             ("viscous_solid", Guess::NoSlip),
             ("Free Stream", Guess::Farfield),
             ("FREE-STREAM", Guess::Farfield),

@@ -83,9 +83,14 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     super::refuse_old(&case, args.force)?;
     let mesh = mesh::read(&path, &ReadOptions { mapbc: args.mapbc.clone(), ..ReadOptions::default() })?;
     let no_slip = |m: &Marker| known(m).is_some_and(|b| b.is_no_slip());
-    let says_viscous =
-        mesh.markers.iter().any(no_slip) || proposals(&mesh, false).iter().any(|p| p.value == "\"no_slip\"");
-    let inviscid = proposals(&mesh, false);
+    let (inviscid, viscous) = (proposals(&mesh, false), proposals(&mesh, true));
+    let without_slip =
+        |of: &[Proposal], name: &str| of.iter().any(|p| p.marker == name && p.value == "\"no_slip\"");
+    let says_viscous = mesh.markers.iter().any(|m| no_slip(m) || without_slip(&inviscid, &m.name));
+    // Walls that gas sticks to where it is viscous; those with slip say nothing of layers.
+    let sticks = |name: &str| {
+        without_slip(&viscous, name) || mesh.markers.iter().any(|m| m.name == name && no_slip(m))
+    };
     let is_wall = |m: &Marker| {
         known(m).is_some_and(|b| b.is_wall()) || inviscid.iter().any(|p| p.wall && p.marker == m.name)
     };
@@ -97,18 +102,17 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let slender = mesh.markers.iter().any(|m| is_wall(m) && says_slender(&m.name));
     let bluff =
         outside && !slender && body.as_ref().is_some_and(|body| body.is_bluff() || has_bluff(&mesh, is_wall));
-    let walls = |name: &str| mesh.markers.iter().any(|m| m.name == name && is_wall(m));
-    let cells = WallCells::of(&mesh, walls);
+    let cells = WallCells::of(&mesh, sticks);
     let length = body.as_ref().map_or(1.0, Body::length);
     let made_for = cells.as_ref().and_then(|cells| made_for(cells, length));
     let equations = args.equations.as_deref().unwrap_or(match (says_viscous, bluff) {
         (true, _) => "rans",
-        (false, true) => "laminar",
+        (false, true) if mesh.markers.iter().any(|m| sticks(&m.name)) => "laminar",
         (false, false) if made_for.is_some() => "rans",
-        (false, false) => "euler",
+        (false, _) => "euler",
     });
     let (mach, reynolds) = stream(equations, bluff, made_for);
-    let open = proposals(&mesh, equations != "euler");
+    let open = if equations == "euler" { inviscid } else { viscous };
     let facts = Facts {
         args,
         case: &case,
