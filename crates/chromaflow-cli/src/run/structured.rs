@@ -324,7 +324,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         let grid = S::grid(&self.solver);
         let solver = json!({ "method": self.case.step_title() });
         let facts = json!({
-            "conditions": summary::conditions(&self.case.flow, &self.config.boundaries),
+            "conditions": summary::conditions(&self.case.flow, &self.config.boundaries, &self.config.reference),
             "entropy_error": S::entropy_error(&self.solver),
             "memory": { "device_bytes": self.solver.device_bytes() },
             "mesh": {

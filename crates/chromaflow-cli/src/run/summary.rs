@@ -7,7 +7,7 @@ use super::{bytes, duration};
 use crate::case::FlowSection;
 use crate::context::Context;
 use chromaflow_flow::StepReport;
-use chromaflow_flow::config::{Boundary, TurbulenceConfig, WallTreatment};
+use chromaflow_flow::config::{Boundary, Reference, TurbulenceConfig, WallTreatment};
 use chromaflow_flow::flux::RoeFix;
 use chromaflow_flow::march::{BadPlace, Coefficients, Forces, Part, Spread};
 use chromaflow_flow::turbulence::end_of_log_layer;
@@ -201,8 +201,12 @@ pub fn machine(ctx: &Context, solver: Value) -> Value {
     solver
 }
 
-/// The free stream and the markers' conditions, in the words of case files.
-pub fn conditions(flow: &FlowSection, boundaries: &BTreeMap<String, Boundary>) -> Value {
+/// The free stream, the markers' conditions and what coefficients refer to, in the words of case files.
+pub fn conditions(
+    flow: &FlowSection,
+    boundaries: &BTreeMap<String, Boundary>,
+    reference: &Reference,
+) -> Value {
     let words = boundaries.iter().map(|(name, b)| (name.clone(), json!(b.to_string())));
     let mut all = json!({
         "equations": flow.equations,
@@ -210,6 +214,9 @@ pub fn conditions(flow: &FlowSection, boundaries: &BTreeMap<String, Boundary>) -
         "alpha": flow.alpha,
         "beta": flow.beta,
         "gamma": flow.gamma,
+        "lift_axis": reference.lift_axis.map(|axis| ["x", "y", "z"][axis]),
+        "reference_area": reference.area,
+        "reference_length": reference.length,
         "boundary": words.collect::<Map<_, _>>(),
     });
     let with_units =

@@ -359,7 +359,7 @@ impl Flow for OnMesh<'_> {
             "nodes_in_lines": self.solver.order().in_lines,
         });
         let facts = json!({
-            "conditions": summary::conditions(&case.flow, &config.boundaries),
+            "conditions": summary::conditions(&case.flow, &config.boundaries, &config.reference),
             "memory": {
                 "jacobian_bytes": memory.jacobian,
                 "mesh_bytes": memory.mesh,

@@ -1,34 +1,21 @@
-//! `chromaflow cite`: the references of what a run used.
+//! What is cited, and by which cases.
 
 use crate::case::{
-    Case, CaseFile, Equations, Flux, HybridName, Limiter, MethodName, Mode, ModelName, PolicyName,
-    PrecondName, QuadraticName, RotationName, SchemeName, StepName, Viscosity,
+    CaseFile, Equations, Flux, HybridName, Limiter, MethodName, Mode, ModelName, PolicyName, PrecondName,
+    QuadraticName, RotationName, SchemeName, StepName, Viscosity,
 };
-use crate::context::Context;
-use crate::error::{CliResult, Done};
-use serde_json::json;
-use std::path::PathBuf;
 
-/// Arguments of `chromaflow cite`.
-#[derive(clap::Args)]
-pub struct Args {
-    /// A case file: the references of what it uses; without one, all
-    case: Option<PathBuf>,
-    /// As BibTeX
-    #[arg(long)]
-    bibtex: bool,
-}
-
-struct Reference {
-    key: &'static str,
-    kind: &'static str,
-    what: &'static str,
-    authors: &'static str,
-    title: &'static str,
-    place: &'static str,
-    year: u16,
+/// A paper, and the cases that use what it says.
+pub struct Reference {
+    pub key: &'static str,
+    pub kind: &'static str,
+    pub what: &'static str,
+    pub authors: &'static str,
+    pub title: &'static str,
+    pub place: &'static str,
+    pub year: u16,
     /// Whether a case uses it.
-    used: fn(&CaseFile) -> bool,
+    pub used: fn(&CaseFile) -> bool,
 }
 
 /// Whether a case has one of these hybrids.
@@ -41,7 +28,8 @@ fn has_model(case: &CaseFile, models: &[ModelName]) -> bool {
     case.flow.equations == Equations::Rans && models.contains(&case.turbulence.model)
 }
 
-const REFERENCES: &[Reference] = &[
+/// What cases of meshes use.
+pub const MESHES: &[Reference] = &[
     Reference {
         key: "zubair2016",
         kind: "inproceedings",
@@ -73,26 +61,6 @@ const REFERENCES: &[Reference] = &[
         used: |c| c.linear.policy != PolicyName::D,
     },
     Reference {
-        key: "luo2015",
-        kind: "article",
-        what: "block ILU(0)",
-        authors: "L. Luo and J. R. Edwards and H. Luo and F. Mueller",
-        title: "A fine-grained block ILU scheme on regular structures for GPGPUs",
-        place: "Computers and Fluids 119",
-        year: 2015,
-        used: |c| relaxation(c) == PrecondName::Ilu0,
-    },
-    Reference {
-        key: "saad1993",
-        kind: "article",
-        what: "flexible GMRES",
-        authors: "Y. Saad",
-        title: "A flexible inner-outer preconditioned GMRES algorithm",
-        place: "SIAM Journal on Scientific Computing 14",
-        year: 1993,
-        used: |c| c.linear.method == MethodName::Gmres,
-    },
-    Reference {
         key: "vandervorst1992",
         kind: "article",
         what: "BiCGStab",
@@ -111,16 +79,6 @@ const REFERENCES: &[Reference] = &[
         place: "Proceedings of the 24th National Conference of the ACM",
         year: 1969,
         used: |_| true,
-    },
-    Reference {
-        key: "roe1981",
-        kind: "article",
-        what: "Roe's flux",
-        authors: "P. L. Roe",
-        title: "Approximate Riemann solvers, parameter vectors, and difference schemes",
-        place: "Journal of Computational Physics 43",
-        year: 1981,
-        used: |c| c.numerics.flux == Flux::Roe,
     },
     Reference {
         key: "harten1983",
@@ -163,16 +121,6 @@ const REFERENCES: &[Reference] = &[
         used: |c| c.numerics.order == 2,
     },
     Reference {
-        key: "vanalbada1982",
-        kind: "article",
-        what: "van Albada's limiter",
-        authors: "G. D. van Albada and B. van Leer and W. W. Roberts",
-        title: "A comparative study of computational methods in cosmic gas dynamics",
-        place: "Astronomy and Astrophysics 108",
-        year: 1982,
-        used: |c| c.numerics.order == 2 && c.numerics.limiter == Limiter::VanAlbada,
-    },
-    Reference {
         key: "venkatakrishnan1995",
         kind: "article",
         what: "Venkatakrishnan's limiter",
@@ -191,6 +139,156 @@ const REFERENCES: &[Reference] = &[
         place: "27th AIAA Aerospace Sciences Meeting, AIAA 89-0366",
         year: 1989,
         used: |c| c.numerics.order == 2 && c.numerics.limiter == Limiter::Barth,
+    },
+];
+
+/// What cases of structured grids use.
+pub const GRIDS: &[Reference] = &[
+    Reference {
+        key: "beam1978",
+        kind: "article",
+        what: "approximate factorization",
+        authors: "R. M. Beam and R. F. Warming",
+        title: "An Implicit Factored Scheme for the Compressible {Navier-Stokes} Equations",
+        place: "AIAA Journal",
+        year: 1978,
+        used: is_factored,
+    },
+    Reference {
+        key: "pulliam1981",
+        kind: "article",
+        what: "diagonalized factors",
+        authors: "T. H. Pulliam and D. S. Chaussee",
+        title: "A Diagonal Form of an Implicit Approximate-Factorization Algorithm",
+        place: "Journal of Computational Physics",
+        year: 1981,
+        used: |c| is_factored(c) && c.structured.method == StepName::Diagonal,
+    },
+    Reference {
+        key: "yoon1988",
+        kind: "article",
+        what: "symmetric sweeps of the unfactored operator",
+        authors: "S. Yoon and A. Jameson",
+        title: "Lower-Upper Symmetric-{Gauss-Seidel} Method for the {Euler} and {Navier-Stokes} Equations",
+        place: "AIAA Journal",
+        year: 1988,
+        used: |c| !c.takes_newton_steps() && c.structured.method == StepName::Ssor,
+    },
+    Reference {
+        key: "nichols2006",
+        kind: "inproceedings",
+        what: "several sweeps a step",
+        authors: "R. H. Nichols and R. W. Tramel and P. G. Buning",
+        title: "Solver and Turbulence Model Upgrades to {OVERFLOW} 2 for Unsteady and High-Speed Applications",
+        place: "24th AIAA Applied Aerodynamics Conference",
+        year: 2006,
+        used: |c| !c.takes_newton_steps() && c.structured.method == StepName::Ssor,
+    },
+    Reference {
+        key: "ni1982",
+        kind: "article",
+        what: "distribution of the Lax-Wendroff scheme and its coarse grids",
+        authors: "R.-H. Ni",
+        title: "A Multiple-Grid Scheme for Solving the {Euler} Equations",
+        place: "AIAA Journal",
+        year: 1982,
+        used: |c| c.structured.method == StepName::LaxWendroff,
+    },
+    Reference {
+        key: "stone2011",
+        kind: "inproceedings",
+        what: "batches of block-tridiagonal systems",
+        authors: "C. P. Stone and E. P. N. Duque and Y. Zhang and D. Car and J. D. Owens and R. L. Davis",
+        title: "{GPGPU} Parallel Algorithms for Structured-Grid {CFD} Codes",
+        place: "20th AIAA Computational Fluid Dynamics Conference",
+        year: 2011,
+        used: is_factored,
+    },
+    Reference {
+        key: "jameson1981",
+        kind: "inproceedings",
+        what: "scalar dissipation",
+        authors: "A. Jameson and W. Schmidt and E. Turkel",
+        title: "Numerical Solution of the {Euler} Equations by Finite Volume Methods Using {Runge-Kutta} Time-Stepping Schemes",
+        place: "AIAA 14th Fluid and Plasma Dynamics Conference",
+        year: 1981,
+        used: |c| c.structured.scheme != SchemeName::Roe,
+    },
+    Reference {
+        key: "swanson1992",
+        kind: "article",
+        what: "matrix dissipation",
+        authors: "R. C. Swanson and E. Turkel",
+        title: "On Central-Difference and Upwind Schemes",
+        place: "Journal of Computational Physics",
+        year: 1992,
+        used: |c| c.structured.scheme == SchemeName::Matrix,
+    },
+];
+
+/// What both may use, and cases of incompressible flow.
+pub const SHARED: &[Reference] = &[
+    Reference {
+        key: "knoll2004",
+        kind: "article",
+        what: "Newton-Krylov steps",
+        authors: "D. A. Knoll and D. E. Keyes",
+        title: "Jacobian-free {Newton-Krylov} methods: a survey of approaches and applications",
+        place: "Journal of Computational Physics 193",
+        year: 2004,
+        used: CaseFile::takes_newton_steps,
+    },
+    Reference {
+        key: "luo2015",
+        kind: "article",
+        what: "block ILU(0)",
+        authors: "L. Luo and J. R. Edwards and H. Luo and F. Mueller",
+        title: "A fine-grained block ILU scheme on regular structures for GPGPUs",
+        place: "Computers and Fluids 119",
+        year: 2015,
+        used: |c| if c.grid.is_used() { c.takes_newton_steps() } else { relaxation(c) == PrecondName::Ilu0 },
+    },
+    Reference {
+        key: "saad1993",
+        kind: "article",
+        what: "flexible GMRES",
+        authors: "Y. Saad",
+        title: "A flexible inner-outer preconditioned GMRES algorithm",
+        place: "SIAM Journal on Scientific Computing 14",
+        year: 1993,
+        used: |c| c.takes_newton_steps() || !c.grid.is_used() && c.linear.method == MethodName::Gmres,
+    },
+    Reference {
+        key: "roe1981",
+        kind: "article",
+        what: "Roe's flux",
+        authors: "P. L. Roe",
+        title: "Approximate Riemann solvers, parameter vectors, and difference schemes",
+        place: "Journal of Computational Physics 43",
+        year: 1981,
+        used: |c| {
+            if c.grid.is_used() {
+                c.structured.scheme == SchemeName::Roe
+            } else {
+                c.numerics.flux == Flux::Roe
+            }
+        },
+    },
+    Reference {
+        key: "vanalbada1982",
+        kind: "article",
+        what: "van Albada's limiter",
+        authors: "G. D. van Albada and B. van Leer and W. W. Roberts",
+        title: "A comparative study of computational methods in cosmic gas dynamics",
+        place: "Astronomy and Astrophysics 108",
+        year: 1982,
+        used: |c| {
+            if c.grid.is_used() {
+                c.structured.scheme == SchemeName::Roe && c.structured.limited
+            } else {
+                c.numerics.order == 2 && c.numerics.limiter == Limiter::VanAlbada
+            }
+        },
     },
     Reference {
         key: "sutherland1893",
@@ -359,106 +457,6 @@ const REFERENCES: &[Reference] = &[
     },
 ];
 
-/// What every case of incompressible flow uses.
-const INCOMPRESSIBLE: [&str; 3] = ["chorin1967", "rogers1990", "luo2015"];
-
-/// [`of_case`] for a case of incompressible flow.
-pub fn of_incompressible() -> serde_json::Value {
-    let used = REFERENCES.iter().filter(|r| INCOMPRESSIBLE.contains(&r.key));
-    used.map(|r| json!({ "key": r.key, "for": r.what, "text": text(r) })).collect()
-}
-
-/// What cases of structured grids use.
-const STRUCTURED: &[Reference] = &[
-    Reference {
-        key: "beam1978",
-        kind: "article",
-        what: "approximate factorization",
-        authors: "R. M. Beam and R. F. Warming",
-        title: "An Implicit Factored Scheme for the Compressible {Navier-Stokes} Equations",
-        place: "AIAA Journal",
-        year: 1978,
-        used: |c| matches!(c.structured.method, StepName::BeamWarming | StepName::Diagonal),
-    },
-    Reference {
-        key: "pulliam1981",
-        kind: "article",
-        what: "diagonalized factors",
-        authors: "T. H. Pulliam and D. S. Chaussee",
-        title: "A Diagonal Form of an Implicit Approximate-Factorization Algorithm",
-        place: "Journal of Computational Physics",
-        year: 1981,
-        used: |c| c.structured.method == StepName::Diagonal,
-    },
-    Reference {
-        key: "yoon1988",
-        kind: "article",
-        what: "symmetric sweeps of the unfactored operator",
-        authors: "S. Yoon and A. Jameson",
-        title: "Lower-Upper Symmetric-{Gauss-Seidel} Method for the {Euler} and {Navier-Stokes} Equations",
-        place: "AIAA Journal",
-        year: 1988,
-        used: |c| c.structured.method == StepName::Ssor,
-    },
-    Reference {
-        key: "nichols2006",
-        kind: "inproceedings",
-        what: "several sweeps a step",
-        authors: "R. H. Nichols and R. W. Tramel and P. G. Buning",
-        title: "Solver and Turbulence Model Upgrades to {OVERFLOW} 2 for Unsteady and High-Speed Applications",
-        place: "24th AIAA Applied Aerodynamics Conference",
-        year: 2006,
-        used: |c| c.structured.method == StepName::Ssor,
-    },
-    Reference {
-        key: "ni1982",
-        kind: "article",
-        what: "distribution of the Lax-Wendroff scheme and its coarse grids",
-        authors: "R.-H. Ni",
-        title: "A Multiple-Grid Scheme for Solving the {Euler} Equations",
-        place: "AIAA Journal",
-        year: 1982,
-        used: |c| c.structured.method == StepName::LaxWendroff,
-    },
-    Reference {
-        key: "stone2011",
-        kind: "inproceedings",
-        what: "batches of block-tridiagonal systems",
-        authors: "C. P. Stone and E. P. N. Duque and Y. Zhang and D. Car and J. D. Owens and R. L. Davis",
-        title: "{GPGPU} Parallel Algorithms for Structured-Grid {CFD} Codes",
-        place: "20th AIAA Computational Fluid Dynamics Conference",
-        year: 2011,
-        used: |_| true,
-    },
-    Reference {
-        key: "jameson1981",
-        kind: "inproceedings",
-        what: "scalar dissipation",
-        authors: "A. Jameson and W. Schmidt and E. Turkel",
-        title: "Numerical Solution of the {Euler} Equations by Finite Volume Methods Using {Runge-Kutta} Time-Stepping Schemes",
-        place: "AIAA 14th Fluid and Plasma Dynamics Conference",
-        year: 1981,
-        used: |c| c.structured.scheme != SchemeName::Roe,
-    },
-    Reference {
-        key: "swanson1992",
-        kind: "article",
-        what: "matrix dissipation",
-        authors: "R. C. Swanson and E. Turkel",
-        title: "On Central-Difference and Upwind Schemes",
-        place: "Journal of Computational Physics",
-        year: 1992,
-        used: |c| c.structured.scheme == SchemeName::Matrix,
-    },
-];
-
-/// The references of a case, or all.
-fn used(case: Option<&CaseFile>) -> Vec<&'static Reference> {
-    let Some(case) = case else { return REFERENCES.iter().chain(STRUCTURED).collect() };
-    let list = if case.grid.is_used() { STRUCTURED } else { REFERENCES };
-    list.iter().filter(|r| (r.used)(case)).collect()
-}
-
 /// The relaxation or factorization that a case's linear method works with.
 fn relaxation(case: &CaseFile) -> PrecondName {
     match case.linear.method {
@@ -470,43 +468,8 @@ fn relaxation(case: &CaseFile) -> PrecondName {
     }
 }
 
-/// The references of a case as JSON: key, what for, and one line of text.
-pub fn of_case(case: &CaseFile) -> serde_json::Value {
-    used(Some(case)).iter().map(|r| json!({ "key": r.key, "for": r.what, "text": text(r) })).collect()
-}
-
-fn text(r: &Reference) -> String {
-    format!("{}. {}. {}, {}.", r.authors.replace(" and ", ", "), r.title, r.place, r.year)
-}
-
-fn bibtex(r: &Reference) -> String {
-    let place = if r.kind == "article" { "journal" } else { "booktitle" };
-    format!(
-        "@{}{{{},\n  author = {{{}}},\n  title = {{{}}},\n  {place} = {{{}}},\n  year = {{{}}}\n}}",
-        r.kind, r.key, r.authors, r.title, r.place, r.year
-    )
-}
-
-/// Prints the references.
-///
-/// # Errors
-/// A case file that cannot be read.
-pub fn run(args: &Args, ctx: &Context) -> CliResult {
-    let used = match args.case.as_deref().map(|path| Case::read(path, &[], ctx.global.backend)).transpose()? {
-        Some((_, Case::Incompressible(_))) => {
-            REFERENCES.iter().filter(|r| INCOMPRESSIBLE.contains(&r.key)).collect()
-        }
-        Some((_, Case::Unstructured(case) | Case::Structured(case))) => used(Some(&case)),
-        None => used(None),
-    };
-    for r in &used {
-        if args.bibtex {
-            println!("{}\n", bibtex(r));
-        } else {
-            println!("{}: {}", r.what, text(r));
-        }
-    }
-    let list: Vec<_> = used.iter().map(|r| json!({ "key": r.key, "for": r.what, "text": text(r) })).collect();
-    ctx.write_json(&json!({ "references": list }))?;
-    Ok(Done::Success)
+/// Whether steps on its grid are factored along lines.
+fn is_factored(case: &CaseFile) -> bool {
+    let factors = matches!(case.structured.method, StepName::BeamWarming | StepName::Diagonal);
+    factors && !case.takes_newton_steps()
 }
