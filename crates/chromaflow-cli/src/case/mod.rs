@@ -298,7 +298,7 @@ pub struct MarchSection {
     pub mode: Mode,
     /// Most iterations of a steady run.
     pub iterations: usize,
-    /// Orders of magnitude by which the density residual of a steady run is to fall (or to round-off).
+    /// Orders of magnitude by which the residuals of a steady run are to fall (or to round-off): the density's, and those of a turbulence model and of scalars.
     pub residual_drop: f64,
     /// Physical time step of an unsteady run, mesh units over the speed of sound of the free stream.
     pub dt: f64,
@@ -449,7 +449,7 @@ pub struct ExpectSection {
     pub tolerance: f64,
     /// Most iterations to the end.
     pub iterations_at_most: Option<usize>,
-    /// Fewest orders of magnitude by which the density residual falls.
+    /// Fewest orders of magnitude by which the residuals fall: the density's, and those of a turbulence model and of scalars.
     pub residual_orders_at_least: Option<f64>,
     /// Whether ending at `march.iterations`, short of `march.residual_drop`, is what the case is meant to do.
     pub iterations_suffice: bool,

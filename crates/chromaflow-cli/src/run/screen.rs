@@ -8,7 +8,7 @@ use std::time::Instant;
 /// When a run will be over.
 #[derive(Clone, Copy, Debug)]
 pub enum Goal {
-    /// Orders of magnitude of the density residual, or iterations.
+    /// Orders of magnitude of the residual that has fallen least, or iterations.
     Steady {
         /// Orders.
         orders: f64,
@@ -60,7 +60,7 @@ impl Screen {
         }
     }
 
-    /// Shows an iteration; `orders` is how far the density residual has fallen, `last` whether this is the end.
+    /// Shows an iteration; `orders` is how far the residual that has fallen least has, `last` whether this is the end.
     pub fn row(&mut self, row: &Row, orders: f64, last: bool) {
         if self.quiet {
             return;

@@ -1,6 +1,8 @@
 //! The results of a run: as JSON, and as tables on the screen.
 
+use super::advice::lagging;
 use super::flow::Flow;
+use super::history::Equations;
 use super::march::{Finished, Run};
 use super::oscillation::Oscillation;
 use super::{bytes, duration};
@@ -44,6 +46,7 @@ pub fn json(
         "iterations": last.iteration,
         "time_steps": last.time_step,
         "residual_orders": last.orders,
+        "flow_residual_orders": run.equations.fallen(&finished.rows).map(digits),
         "damped": last.damped,
         "residual": flow.residual(&last.residual),
         "coupled": coupled(&flow.coupled(), last),
@@ -262,6 +265,19 @@ pub fn bad_state(bad: &BadPlace) -> String {
     format!("no physical state at {bad}")
 }
 
+/// By how many orders the residual of the flow fell, and that of an unknown beside it which fell less and so decides on the end of a run.
+fn fallen(equations: Equations, names: &[String], finished: &Finished) -> String {
+    let (measure, last) = (equations.measure(), &finished.last);
+    match lagging(names, last) {
+        None => format!("{measure} down {:.1} orders", last.orders),
+        Some((name, orders)) => {
+            let own = equations.fallen(&finished.rows);
+            let flow = own.map_or_else(String::new, |own| format!("{measure} down {own:.1} orders, "));
+            format!("{flow}that of {name} {orders:.1}")
+        }
+    }
+}
+
 /// Prints how a run ended, the forces of every wall, what an unsteady run settled to, where the time went, what was written.
 pub fn print(
     run: &Run<'_>,
@@ -272,10 +288,9 @@ pub fn print(
     let (f, times) = (&finished.last.forces, flow.solver().times());
     let outcome = if finished.interrupted { "interrupted".to_owned() } else { finished.outcome.to_string() };
     println!(
-        "\n{outcome} after {} iterations: {} down {:.1} orders, {}, {} at the peak",
+        "\n{outcome} after {} iterations: {}, {}, {} at the peak",
         finished.last.iteration,
-        run.equations.measure(),
-        finished.last.orders,
+        fallen(run.equations, &flow.coupled(), finished),
         duration(finished.seconds),
         peak_bytes().map_or_else(|| "memory unknown".to_owned(), bytes)
     );

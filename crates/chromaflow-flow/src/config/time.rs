@@ -20,7 +20,7 @@ impl Default for Time {
 pub struct Steady {
     /// Most iterations.
     pub iterations: usize,
-    /// Orders of magnitude that the density residual is to fall by (or to round-off).
+    /// Orders of magnitude that the density residual and those of systems beside the flow are to fall by (or to round-off).
     pub orders: f64,
 }
 

@@ -201,7 +201,7 @@ impl Trouble {
 const FLAT: f64 = 0.02;
 
 /// The unknown beside the flow that has fallen least, if the run has fallen no further.
-fn lagging(names: &[String], last: &StepReport) -> Option<(String, f64)> {
+pub fn lagging(names: &[String], last: &StepReport) -> Option<(String, f64)> {
     let all = names.iter().zip(&last.coupled_orders);
     let (name, &orders) = all.min_by(|a, b| a.1.total_cmp(b.1))?;
     (orders <= last.orders).then(|| (name.clone(), orders))

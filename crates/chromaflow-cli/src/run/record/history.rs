@@ -106,6 +106,19 @@ impl Equations {
         }
     }
 
+    /// Orders of magnitude by which the residual of the flow's own equations has fallen in these rows, in unsteady runs those of the last physical
+    /// step; none where the first of them are not there.
+    pub fn fallen(self, rows: &[Row]) -> Option<f64> {
+        let last = rows.last()?;
+        let first = rows.iter().find(|row| row.time_step == last.time_step)?;
+        let size = |row: &Row| match self {
+            Self::Compressible => row.residual[0],
+            Self::Incompressible => row.residual.iter().map(|r| r * r).sum::<f64>().sqrt(),
+        };
+        let known = last.time_step > 0 || first.iteration == 1;
+        (known && size(first) > 0.0 && size(last) > 0.0).then(|| (size(first) / size(last)).log10())
+    }
+
     fn header(self) -> String {
         let [first, last] = self.names();
         format!(
@@ -246,6 +259,26 @@ pub fn parse(path: &Path, text: &str) -> CliResult<History> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// By how much the flow's own residual fell: of the density, or of all equations; of the last physical step; not where rows are missing.
+    #[test]
+    fn the_flow_has_orders_of_its_own() {
+        let row = |iteration: usize, time_step: usize, density: f64| Row {
+            iteration,
+            time_step,
+            residual: [density, 0.0, 0.0, 0.0, 1.0],
+            ..Row::default()
+        };
+        let rows = [row(1, 0, 1.0), row(2, 0, 0.1), row(3, 0, 0.01)];
+        let near = |found: Option<f64>, expected: f64| {
+            assert!((found.unwrap() - expected).abs() < 1e-12, "{found:?}")
+        };
+        near(Equations::Compressible.fallen(&rows), 2.0);
+        near(Equations::Incompressible.fallen(&rows), (2.0_f64 / 1.0001).sqrt().log10());
+        assert_eq!(Equations::Compressible.fallen(&rows[1..]), None);
+        let steps = [row(1, 1, 1.0), row(2, 1, 0.1), row(3, 2, 1.0), row(4, 2, 0.5)];
+        near(Equations::Compressible.fallen(&steps), 2.0_f64.log10());
+    }
 
     #[test]
     fn rows_read_back_exactly() {
