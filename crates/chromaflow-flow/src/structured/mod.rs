@@ -237,8 +237,12 @@ impl OnGrid for StructuredSystem {
     fn seen(&self, b: usize, at: usize) -> (Option<String>, Vec<f64>, &'static str) {
         let block = &self.blocks[b];
         let cell = block.cells.cell(at).map(|n| n as usize);
-        let touches =
-            |p: &&PatchState| p.window.block == b && p.faces.iter().any(|(other, _)| *other == cell);
+        // Every cell of a layer lies on its two planes, which says nothing.
+        let thin = self.grid.planar_axis();
+        let touches = |p: &&PatchState| {
+            let here = p.window.block == b && thin != Some(p.window.side.axis);
+            here && p.faces.iter().any(|(other, _)| *other == cell)
+        };
         let marker = self.patches.iter().find(touches).map(|p| p.name.clone());
         (marker, conserved(self.physics.gas, &block.state(at)).to_vec(), PerfectGas::CONSERVED)
     }

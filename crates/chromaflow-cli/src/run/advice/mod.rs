@@ -5,11 +5,11 @@ mod around;
 pub use around::{Around, on_points};
 
 use super::flow::Flow;
+use super::history::Row;
 use super::march::Finished;
 use chromaflow::Outcome;
 use chromaflow_flow::StepReport;
 use chromaflow_flow::march::{LargestResidual, Rejections};
-use chromaflow_flow::mesh::Planar;
 use chromaflow_flow::output::Field;
 use serde_json::{Value, json};
 
@@ -67,12 +67,7 @@ impl Trouble {
         let residuals = flow.solver_mut().residuals();
         let values = flow.on_points(residuals.equations, &residuals.rates);
         let solver = flow.solver();
-        let (mut largest, rejections) = (solver.largest_residual(&residuals), solver.rejections());
-        // Of a planar grid every place lies on its two planes.
-        let plane = |marker: &String| [Planar::FRONT, Planar::BACK].contains(&&**marker);
-        if let Some(l) = largest.as_mut().filter(|l| l.at.marker.as_ref().is_some_and(plane)) {
-            l.at.marker = None;
-        }
+        let (largest, rejections) = (solver.largest_residual(&residuals), solver.rejections());
         let around = largest.as_ref().and_then(|l| flow.around(l.at.place));
         let tally = finished.tally;
         let mut trouble = Self {
@@ -85,6 +80,13 @@ impl Trouble {
             hints: Vec::new(),
             field: Field::vector("residual", residuals.equations, values),
         };
+        // Nothing stands in the way of a run that is on its way.
+        if finished.outcome == Outcome::IterationLimit && trouble.is_on_its_way(finished) {
+            trouble
+                .hints
+                .push("more march.iterations, with --resume: the residual was still falling".to_owned());
+            return trouble;
+        }
         trouble.hints = trouble.common_hints(finished);
         trouble.hints.extend(flow.hints(&trouble, finished));
         if let Some(marker) = trouble.marker().filter(|m| flow.is_open(m)) {
@@ -111,21 +113,30 @@ impl Trouble {
         self.rejections.state > 0 || matches!(finished.outcome, Outcome::Diverged { .. })
     }
 
+    /// The unknown beside the flow whose residual holds the run up, by its number.
+    fn slowest(&self, finished: &Finished) -> Option<usize> {
+        let (_, orders) = self.lagging.as_ref()?;
+        finished.last.coupled_orders.iter().position(|own| own == orders)
+    }
+
+    /// Whether the residual was falling at the end, and linear systems were solved.
+    fn is_on_its_way(&self, finished: &Finished) -> bool {
+        tendency(&finished.rows, self.slowest(finished)) == Some(Tendency::Falls) && !self.is_unsolved()
+    }
+
     fn common_hints(&self, finished: &Finished) -> Vec<String> {
         let mut hints = Vec::new();
         if self.around.as_ref().is_some_and(|a| a.scaled_jacobian < FLAT) {
             hints.push("a better mesh at that place: cells there are flat or folded".to_owned());
         }
-        match tendency(finished) {
-            Some(Tendency::Falls) => {
-                hints.push("more march.iterations: the residual was still falling".to_owned());
-            }
-            Some(Tendency::Turns) => hints.push(
+        if tendency(&finished.rows, self.slowest(finished)) == Some(Tendency::Turns)
+            && finished.last.orders > 0.5
+        {
+            hints.push(
                 "march.mode = \"unsteady\", if the flow sheds vortices or swings by nature: the residual rises and falls \
                  about one level"
                     .to_owned(),
-            ),
-            None => {}
+            );
         }
         hints
     }
@@ -214,22 +225,52 @@ enum Tendency {
     Turns,
 }
 
-/// By the last two fifths of a run: its second half far below the first, or about the same with rises in between.
-fn tendency(finished: &Finished) -> Option<Tendency> {
-    let rows = &finished.rows[3 * finished.rows.len() / 5..];
-    if rows.len() < 20 {
+/// Of the density, or of an unknown beside the flow, by the last two fifths of a run and four rows at least: their second half far below the first,
+/// or about the same with rises in between.
+fn tendency(rows: &[Row], coupled: Option<usize>) -> Option<Tendency> {
+    let rows = &rows[(3 * rows.len() / 5).min(rows.len().saturating_sub(4))..];
+    if rows.len() < 4 {
         return None;
     }
-    let size = |rows: &[super::history::Row]| {
-        let logs: f64 = rows.iter().map(|r| r.residual[0].max(f64::MIN_POSITIVE).ln()).sum();
-        logs / rows.len() as f64
+    let of = |row: &Row| {
+        coupled.and_then(|v| row.coupled.get(v)).copied().unwrap_or(row.residual[0]).max(f64::MIN_POSITIVE)
     };
+    let size = |rows: &[Row]| rows.iter().map(|row| of(row).ln()).sum::<f64>() / rows.len() as f64;
     let (before, after) = rows.split_at(rows.len() / 2);
     let fall = size(before) - size(after);
-    let rises = rows.windows(2).filter(|w| w[1].residual[0] > w[0].residual[0]).count();
-    if fall > 0.7 {
+    let rises = rows.windows(2).filter(|w| of(&w[1]) > of(&w[0])).count();
+    // A tenth an iteration is far where there are only some.
+    if fall > (0.1 * before.len() as f64).min(0.7) {
         Some(Tendency::Falls)
     } else {
-        (fall.abs() < 0.7 && 4 * rises > rows.len() && finished.last.orders > 0.5).then_some(Tendency::Turns)
+        (rows.len() >= 20 && fall.abs() < 0.7 && 4 * rises > rows.len()).then_some(Tendency::Turns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a residual falls, turns about a level or hangs, by that of the density or of an unknown beside the flow, in short runs too.
+    #[test]
+    fn a_residual_that_falls_is_told_from_one_that_hangs() {
+        let rows = |count: usize, density: fn(f64) -> f64, beside: fn(f64) -> f64| -> Vec<Row> {
+            let row = |i: usize| {
+                let mut row = Row { iteration: i, residual: [density(i as f64); 5], ..Row::default() };
+                row.coupled[1] = beside(i as f64);
+                row
+            };
+            (1..=count).map(row).collect()
+        };
+        let (falls, hangs): (fn(f64) -> f64, fn(f64) -> f64) = (|i| 0.5_f64.powf(i), |_| 0.1);
+        let swings: fn(f64) -> f64 = |i| 0.1 + 0.05 * i.sin();
+        for count in [8, 200] {
+            assert_eq!(tendency(&rows(count, falls, hangs), None), Some(Tendency::Falls));
+            assert_eq!(tendency(&rows(count, falls, hangs), Some(1)), None);
+            assert_eq!(tendency(&rows(count, hangs, falls), Some(1)), Some(Tendency::Falls));
+        }
+        assert_eq!(tendency(&rows(200, swings, hangs), None), Some(Tendency::Turns));
+        assert_eq!(tendency(&rows(8, swings, hangs), None), None, "too short to tell");
+        assert_eq!(tendency(&rows(3, falls, hangs), None), None);
     }
 }

@@ -359,8 +359,12 @@ impl LaxWendroffSystem {
     /// A node by its number.
     fn bad_place(&self, number: usize) -> BadPlace {
         let (b, node) = self.locate(number);
-        let touching =
-            self.patches.iter().find(|p| p.window.block == b && p.window.nodes().any(|other| other == node));
+        // Every node of a layer lies on one of its planes, which says nothing.
+        let thin = self.grid.planar_axis();
+        let touching = self.patches.iter().find(|p| {
+            let here = p.window.block == b && thin != Some(p.window.side.axis);
+            here && p.window.nodes().any(|other| other == node)
+        });
         BadPlace {
             place: Place::Node(number),
             at: self.grid.blocks[b].node(node),
