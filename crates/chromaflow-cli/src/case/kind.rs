@@ -100,7 +100,7 @@ impl SolverKind {
     }
 
     /// Says which key that the file or a change gives is one that nothing would read.
-    fn refuse_unused(self, source: &Source, sets: &[String], table: &toml::Table) -> CliResult<()> {
+    fn refuse_unused(self, source: &Source, table: &toml::Table) -> CliResult<()> {
         for (section, keys, remedy) in self.unused() {
             let given = table.get(*section).and_then(toml::Value::as_table);
             let found = given
@@ -108,7 +108,7 @@ impl SolverKind {
                 .flat_map(toml::Table::keys)
                 .find(|k| keys.is_empty() || keys.contains(&k.as_str()));
             if let Some(key) = found {
-                return Err(refused(source, sets, [section, key], self.title(), remedy));
+                return Err(refused(source, [section, key], self.title(), remedy));
             }
         }
         Ok(())
@@ -116,12 +116,8 @@ impl SolverKind {
 }
 
 /// The error at a key without a use: at the change that gives it, or at its place in the file.
-fn refused(source: &Source, sets: &[String], [section, key]: [&str; 2], who: &str, remedy: &str) -> CliError {
-    let message = format!("{who} does not use {section}.{key}: {remedy}");
-    match sets.iter().find(|set| set.split('=').next() == Some(&format!("{section}.{key}"))) {
-        Some(set) => CliError::input(format!("--set {set}: {message}")),
-        None => source.error(&[section, key], &message),
-    }
+fn refused(source: &Source, [section, key]: [&str; 2], who: &str, remedy: &str) -> CliError {
+    source.error(&[section, key], &format!("{who} does not use {section}.{key}: {remedy}"))
 }
 
 impl Case {
@@ -141,8 +137,9 @@ impl Case {
     /// As [`Case::read`].
     pub fn of(source: Source, sets: &[String], backend: Backend) -> CliResult<(Source, Self)> {
         let table = source.table(sets)?;
+        let source = source.changed(sets);
         let kind = SolverKind::of(&table);
-        kind.refuse_unused(&source, sets, &table)?;
+        kind.refuse_unused(&source, &table)?;
         let case = match kind {
             SolverKind::Unstructured => {
                 let mut case: CaseFile = source.parse_with(sets)?;
@@ -154,7 +151,7 @@ impl Case {
                 let linear = || case.idle_key_of_linear(&table).map(|found| ("linear", found));
                 let idle = turbulence.or_else(scalar).or_else(newton).or_else(linear);
                 if let Some((section, (key, remedy))) = idle {
-                    return Err(refused(&source, sets, [section, &key], "this case", remedy));
+                    return Err(refused(&source, [section, &key], "this case", remedy));
                 }
                 Self::Unstructured(case)
             }
@@ -166,7 +163,7 @@ impl Case {
                     && let Some((key, remedy)) =
                         section.idle_key(given).or_else(|| TurbulenceSection::idle_on_grids(given))
                 {
-                    return Err(refused(&source, sets, ["turbulence", &key], "this case", remedy));
+                    return Err(refused(&source, ["turbulence", &key], "this case", remedy));
                 }
                 let (unknowns, most) = (case.unknowns(), MAX_UNKNOWNS_ON_GPU);
                 if backend == Backend::Cuda && unknowns > most {
@@ -191,13 +188,13 @@ impl Case {
                 let turbulence = turbulence.or_else(on_grids).map(|found| ("turbulence", found));
                 let newton = || case.idle_key_of_newton(&table).map(|found| ("march", found));
                 if let Some((section, (key, remedy))) = turbulence.or_else(newton) {
-                    return Err(refused(&source, sets, [section, &key], "this case", remedy));
+                    return Err(refused(&source, [section, &key], "this case", remedy));
                 }
                 let idle =
                     BY_METHOD.iter().find(|(section, key, idle, _)| idle(method) && given(section, key));
                 if let Some((section, key, _, remedy)) = idle {
                     let who = format!("method {}", method.title());
-                    return Err(refused(&source, sets, [section, key], &who, remedy));
+                    return Err(refused(&source, [section, key], &who, remedy));
                 }
                 Self::Structured(case)
             }

@@ -15,6 +15,8 @@ pub struct Source {
     /// The case file.
     pub path: PathBuf,
     text: String,
+    /// Changes of it, of which errors tell as such.
+    sets: Vec<String>,
 }
 
 impl Source {
@@ -25,7 +27,7 @@ impl Source {
     pub fn open(path: &Path) -> CliResult<Self> {
         let text = std::fs::read_to_string(path)
             .map_err(|e| CliError::input(format!("cannot read case file {}: {e}", path.display())))?;
-        Ok(Self { path: path.to_owned(), text })
+        Ok(Self { path: path.to_owned(), text, sets: Vec::new() })
     }
 
     /// The text.
@@ -35,7 +37,12 @@ impl Source {
 
     /// `text` as if it came from `path`.
     pub fn of_text(path: &Path, text: &str) -> Self {
-        Self { path: path.to_owned(), text: text.to_owned() }
+        Self { path: path.to_owned(), text: text.to_owned(), sets: Vec::new() }
+    }
+
+    /// The same text with changes that were made to it.
+    pub fn changed(self, sets: &[String]) -> Self {
+        Self { sets: sets.to_vec(), ..self }
     }
 
     /// Sections and keys as they are given, by the file and by `sets`.
@@ -81,8 +88,17 @@ impl Source {
         })
     }
 
-    /// An error at a key, for example `&["flow", "mach"]`; at the file where the key is not written there.
+    /// An error at a key, for example `&["flow", "mach"]`: at the change that gives it, else at its place in the file, at the file where the key
+    /// is not written there.
     pub fn error(&self, keys: &[&str], message: &str) -> CliError {
+        let key = keys.join(".");
+        let gives = |set: &&String| {
+            let rest = set.split('=').next().and_then(|changed| changed.strip_prefix(&key));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        if let Some(set) = self.sets.iter().rev().find(gives).filter(|_| keys.len() > 1) {
+            return bad_change(set, message);
+        }
         match self.find(keys) {
             Some(span) => self.error_at(span, message),
             None => CliError::input(format!("{}: [{}]: {message}", self.path.display(), keys.join("."))),

@@ -111,6 +111,26 @@ fn values_out_of_range_name_the_key() {
     }
 }
 
+/// What a change of a key gets wrong is told of the change: the file has another value.
+#[test]
+fn errors_of_changes_name_the_change() {
+    let text = "[mesh]\nfile = \"w\"\n[flow]\nequations = \"laminar\"\nreynolds = 9e6\n[boundary]\nout = { kind = \"outlet\", pressure = 1.0 }\n";
+    let of = |sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let source = Source::of_text(Path::new("a.toml"), text);
+        let (source, Case::Unstructured(case)) = Case::of(source, &sets, Backend::Cpu).unwrap() else {
+            panic!("a case of a mesh")
+        };
+        case.config(&source, &[("out".to_owned(), None)], false).unwrap_err().to_string()
+    };
+    let error = of(&["flow.mach=0.3", "flow.reynolds=0"]);
+    assert!(error.starts_with("--set flow.reynolds=0: reynolds is 0"), "{error}");
+    let error = of(&["boundary.out.pressure=-1.0"]);
+    assert!(error.starts_with("--set boundary.out.pressure=-1.0: "), "{error}");
+    let error = of(&["reference.area=0"]);
+    assert!(error.starts_with("--set reference.area=0: "), "{error}");
+}
+
 #[test]
 fn a_turbulence_model_is_what_its_section_says() {
     let of = |text: &str| {
