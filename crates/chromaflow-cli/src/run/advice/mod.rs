@@ -254,7 +254,8 @@ mod tests {
     /// Whether a residual falls, turns about a level or hangs, by that of the density or of an unknown beside the flow, in short runs too.
     #[test]
     fn a_residual_that_falls_is_told_from_one_that_hangs() {
-        let rows = |count: usize, density: fn(f64) -> f64, beside: fn(f64) -> f64| -> Vec<Row> {
+        type Residual = fn(f64) -> f64;
+        let rows = |count: usize, density: Residual, beside: Residual| -> Vec<Row> {
             let row = |i: usize| {
                 let mut row = Row { iteration: i, residual: [density(i as f64); 5], ..Row::default() };
                 row.coupled[1] = beside(i as f64);
@@ -262,8 +263,7 @@ mod tests {
             };
             (1..=count).map(row).collect()
         };
-        let (falls, hangs): (fn(f64) -> f64, fn(f64) -> f64) = (|i| 0.5_f64.powf(i), |_| 0.1);
-        let swings: fn(f64) -> f64 = |i| 0.1 + 0.05 * i.sin();
+        let [falls, hangs, swings]: [Residual; 3] = [|i| 0.5_f64.powf(i), |_| 0.1, |i| 0.1 + 0.05 * i.sin()];
         for count in [8, 200] {
             assert_eq!(tendency(&rows(count, falls, hangs), None), Some(Tendency::Falls));
             assert_eq!(tendency(&rows(count, falls, hangs), Some(1)), None);

@@ -271,7 +271,7 @@ mod tests {
         };
         let rows = [row(1, 0, 1.0), row(2, 0, 0.1), row(3, 0, 0.01)];
         let near = |found: Option<f64>, expected: f64| {
-            assert!((found.unwrap() - expected).abs() < 1e-12, "{found:?}")
+            assert!((found.unwrap() - expected).abs() < 1e-12, "{found:?}");
         };
         near(Equations::Compressible.fallen(&rows), 2.0);
         near(Equations::Incompressible.fallen(&rows), (2.0_f64 / 1.0001).sqrt().log10());
