@@ -3,6 +3,7 @@
 use super::Input;
 use crate::context::{Context, ensure_writable};
 use crate::error::{CliError, CliResult, Done};
+use crate::run::counted;
 use chromaflow_flow::grid::{
     BlockInfo, Grid, GridError, PLOT3D_ENDINGS, Plot3d, Plot3dOptions, is_plot3d, map_beside, read_joined,
     read_plot3d, read_unchecked, write_nmf, write_plot3d,
@@ -64,7 +65,8 @@ pub fn convert(input: &Input, output: &Path, ctx: &Context) -> CliResult {
     let points: usize = grid.blocks.iter().map(|b| b.nodes.len()).sum();
     if ctx.verbose() {
         let (blocks, interfaces) = (grid.blocks.len(), grid.interfaces.len());
-        println!("{}: {blocks} blocks, {points} points, {interfaces} interfaces", output.display());
+        let [blocks, interfaces] = [counted(blocks, "block"), counted(interfaces, "interface")];
+        println!("{}: {blocks}, {points} points, {interfaces}", output.display());
     }
     ctx.write_json(&json!({ "mesh": output, "blocks": grid.blocks.len(), "points": points }))?;
     Ok(Done::Success)
@@ -85,7 +87,11 @@ pub fn info(input: &Input, ctx: &Context) -> CliResult {
     let facts = grid.info();
     if ctx.verbose() {
         let points: usize = facts.iter().map(|b| b.points.iter().product::<usize>()).sum();
-        println!("format     PLOT3D, {} blocks, {points} points, {} cells", facts.len(), grid.cells());
+        println!(
+            "format     PLOT3D, {}, {points} points, {} cells",
+            counted(facts.len(), "block"),
+            grid.cells()
+        );
         println!("volume     {:.12e}", facts.iter().map(|b| b.volume).sum::<f64>());
         match &map {
             Some(map) => println!("map        {}", map.display()),
@@ -151,7 +157,8 @@ pub fn check(input: &Input, ctx: &Context) -> CliResult {
     }))?;
     result?;
     if ctx.verbose() {
-        println!("{}: {} blocks, {} cells, no errors", input.mesh.display(), facts.len(), grid.cells());
+        let blocks = counted(facts.len(), "block");
+        println!("{}: {blocks}, {} cells, no errors", input.mesh.display(), grid.cells());
     }
     Ok(Done::Success)
 }
@@ -173,7 +180,8 @@ pub fn nmf(path: &Path, output: Option<&Path>, ctx: &Context) -> CliResult {
     let grid = Grid::joined(read_plot3d(path, &Plot3dOptions::default()).map_err(cli)?);
     write_nmf(&output, &grid).map_err(cli)?;
     if ctx.verbose() {
-        println!("{}: {} blocks, {} interfaces", output.display(), grid.blocks.len(), grid.interfaces.len());
+        let interfaces = counted(grid.interfaces.len(), "interface");
+        println!("{}: {}, {interfaces}", output.display(), counted(grid.blocks.len(), "block"));
         println!("\nNames stand for where faces lie: give each patch the name that your case uses.");
         for patch in &grid.patches {
             println!("  {:<20} {}{}", patch.name, patch.window, hint(&grid, patch));
@@ -217,7 +225,7 @@ pub fn transform(path: &Path, output: &Path, map: &Affine, ctx: &Context) -> Cli
     write_plot3d(output, &blocks, Plot3d::of(output)).map_err(cli)?;
     let points: usize = blocks.iter().map(|b| b.nodes.len()).sum();
     if ctx.verbose() {
-        println!("{}: {} blocks, {points} points", output.display(), blocks.len());
+        println!("{}: {}, {points} points", output.display(), counted(blocks.len(), "block"));
     }
     ctx.write_json(&json!({ "mesh": output, "blocks": blocks.len(), "points": points }))?;
     Ok(Done::Success)

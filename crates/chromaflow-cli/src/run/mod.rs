@@ -24,7 +24,7 @@ pub use files::RESTART;
 pub use interrupt::asked as interrupted;
 pub use prepare::{Prepared, known, prepare};
 pub use record::{cuts, history, live, loads, profiles, samples, surface, trace};
-pub use screen::{Goal, Screen, bytes, duration};
+pub use screen::{Goal, Screen, bytes, counted, duration};
 pub use walls::WallCells;
 
 use over_ranks::{BindWord, HaloWord};

@@ -149,6 +149,11 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// So many things: `1 block`, `2 blocks`.
+pub fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// Bytes for people.
 pub fn bytes(n: usize) -> String {
     let n = n as f64;
@@ -169,6 +174,10 @@ mod tests {
         assert_eq!(
             [0.85, 12.34, 245.2, 3723.0].map(duration),
             ["850 ms", "12.3 s", "4:05", "1:02:03"].map(String::from)
+        );
+        assert_eq!(
+            [0, 1, 2].map(|n| counted(n, "block")),
+            ["0 blocks", "1 block", "2 blocks"].map(String::from)
         );
         assert_eq!([12, 1500, 2_500_000, 3_000_000_000].map(bytes), ["12 B", "1.5 kB", "2.5 MB", "3.00 GB"]);
     }

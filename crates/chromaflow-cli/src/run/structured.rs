@@ -9,7 +9,7 @@ use super::profiles::WallUnits;
 use super::symmetry::{Plane, crossing};
 use super::unstructured::refused;
 use super::walls::{self, Shearing};
-use super::{Args, bytes, summary};
+use super::{Args, bytes, counted, summary};
 use crate::case::{CaseFile, Source, StepName};
 use crate::cite;
 use crate::context::Context;
@@ -162,9 +162,12 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
     fn headline(&self) -> String {
         let grid = S::grid(&self.solver);
         let (blocks, cells) = (grid.blocks.len(), grid.cells());
-        let s = if blocks == 1 { "" } else { "s" };
         let ranks = over_ranks::headline(S::division(&self.solver));
-        format!("structured grid: {blocks} block{s}, {cells} cells; {}{ranks}", self.case.step_title())
+        format!(
+            "structured grid: {}, {cells} cells; {}{ranks}",
+            counted(blocks, "block"),
+            self.case.step_title()
+        )
     }
 
     fn cautions(&self) -> Vec<String> {

@@ -11,7 +11,7 @@ use super::history::Equations;
 use super::march::{Finished, Run};
 use super::over_ranks::{self, Division};
 use super::unstructured::refused;
-use super::{Args, bytes, summary};
+use super::{Args, bytes, counted, summary};
 use crate::case::{Source, TurbulenceSection};
 use crate::cite;
 use crate::context::Context;
@@ -145,13 +145,12 @@ impl Flow for InCells<'_> {
 
     fn headline(&self) -> String {
         let (blocks, corrections) = (self.grid.blocks.len(), self.config.implicit.corrections);
-        let plural = |n| if n == 1 { "" } else { "s" };
         format!(
-            "{} cells in {blocks} block{}, {} unknowns a cell; block ILU(0), {corrections} correction{}{}",
+            "{} cells in {}, {} unknowns a cell; block ILU(0), {}{}",
             self.grid.cells(),
-            plural(blocks),
+            counted(blocks, "block"),
             self.solver.unknowns(),
-            plural(corrections),
+            counted(corrections, "correction"),
             over_ranks::headline(self.division()),
         )
     }

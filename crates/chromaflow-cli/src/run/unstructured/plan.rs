@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::error::CliResult;
 use crate::run::walls::{self, Shearing};
-use crate::run::{Prepared, bytes};
+use crate::run::{Prepared, bytes, counted};
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::mesh::Mesh;
 use serde_json::json;
@@ -54,8 +54,7 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: u
         }
         println!("\norder of the rows");
         println!("  bandwidth {} -> {}", order.before.bandwidth, order.after.bandwidth);
-        let s = if order.colors == 1 { "" } else { "s" };
-        println!("  {} color{s} of {} to {} rows", order.colors, order.smallest, order.largest);
+        println!("  {} of {} to {} rows", counted(order.colors, "color"), order.smallest, order.largest);
         println!("\nmarkers");
         for marker in &prepared.mesh.markers {
             let faces = marker.triangles.len() + marker.quads.len();
