@@ -19,7 +19,7 @@ use chromaflow::gpu::Wish;
 use chromaflow_device::cuda::Gpu;
 use chromaflow_flow::config::Boundary;
 use chromaflow_flow::grid::{Grid, GridError};
-use chromaflow_flow::march::{FlowError, Host, March};
+use chromaflow_flow::march::{FlowError, Host, March, Outflow};
 use chromaflow_flow::mesh::{Mesh, Planar};
 use chromaflow_flow::on_grid::Shown;
 use chromaflow_flow::output::{Field, Restart, Resumed};
@@ -273,7 +273,10 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
 
     fn remarks(&self) -> Vec<String> {
         let reynolds = self.config.freestream.reynolds * self.config.reference.length;
-        summary::heights_of("cells at", self.solver.y_plus(), (self.config.turbulence.as_ref(), reynolds))
+        let outflow = S::outflow(&self.solver).unwrap_or_default();
+        let through = summary::through(&outflow, &self.config.boundaries);
+        let turbulent = (self.config.turbulence.as_ref(), reynolds);
+        summary::apart(through, summary::heights_of("cells at", self.solver.y_plus(), turbulent))
     }
 
     fn rank_reports(&self) -> Vec<RankReport> {
@@ -343,6 +346,9 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         let Value::Object(mut facts) = facts else { unreachable!("written above") };
         over_ranks::facts(S::division(&self.solver), &self.solver, &mut facts);
         facts.insert("walls".to_owned(), summary::walls(self.solver.y_plus()));
+        if let Some(outflow) = S::outflow(&self.solver) {
+            facts.insert("outflow".to_owned(), summary::outflow(&outflow));
+        }
         if self.config.turbulence.is_some() {
             let model = self.case.turbulence.model;
             facts.insert(
@@ -367,6 +373,9 @@ trait GridSystem: Shown {
     fn entropy_error(solver: &March<Self>) -> f64;
     fn on_points(solver: &March<Self>, mesh: &Mesh, width: usize, rows: &[f64]) -> Vec<f64>;
     fn restart_places(solver: &March<Self>) -> Mesh;
+    fn outflow(_: &March<Self>) -> Option<Vec<Outflow>> {
+        None
+    }
     fn division(_: &March<Self>) -> Option<Division<'_>> {
         None
     }
@@ -401,6 +410,9 @@ grid_system!(
     StructuredSolver::use_gpu_by,
     |solver: &StructuredSolver, mesh: &Mesh, width, rows| {
         on_points(mesh, width, &solver.of_all_cells(width, rows))
+    },
+    fn outflow(solver: &March<Self>) -> Option<Vec<Outflow>> {
+        Some(solver.outflow())
     },
     fn division(solver: &March<Self>) -> Option<Division<'_>> {
         Division::of(solver.division(), solver.halo_path())

@@ -11,9 +11,9 @@ use crate::context::Context;
 use chromaflow_flow::StepReport;
 use chromaflow_flow::config::{Boundary, Reference, TurbulenceConfig, WallTreatment};
 use chromaflow_flow::flux::RoeFix;
-use chromaflow_flow::march::{BadPlace, Coefficients, Forces, Part, Spread};
+use chromaflow_flow::march::{BadPlace, Coefficients, Forces, Outflow, Part, Spread};
 use chromaflow_flow::turbulence::end_of_log_layer;
-use chromaflow_flow::unstructured::{Outflow, RankReport};
+use chromaflow_flow::unstructured::RankReport;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -135,7 +135,13 @@ pub fn through(markers: &[Outflow], conditions: &BTreeMap<String, Boundary>) -> 
             o.marker, o.mass_flow, o.pressure, o.total_pressure, o.total_temperature
         )
     };
-    [head].into_iter().chain(markers.iter().map(line)).chain([String::new()]).collect()
+    [head].into_iter().chain(markers.iter().map(line)).collect()
+}
+
+/// Two lists of lines with an empty one between them, where neither is empty.
+pub fn apart(first: Vec<String>, second: Vec<String>) -> Vec<String> {
+    let between = (!first.is_empty() && !second.is_empty()).then(String::new);
+    first.into_iter().chain(between).chain(second).collect()
 }
 
 /// Mean y+ beyond which the first point off a wall lies outside of the viscous sublayer.

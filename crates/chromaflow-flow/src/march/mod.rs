@@ -22,6 +22,7 @@ pub(crate) mod forces;
 pub(crate) mod linear;
 pub(crate) mod newton;
 mod order;
+mod outflow;
 pub(crate) mod over_ranks;
 mod progress;
 mod rank_report;
@@ -39,6 +40,8 @@ pub use control::{CourantControl, Rejection, Rejections, StepControl};
 pub use error::FlowError;
 pub use forces::{Coefficients, Forces, MarkerForces};
 pub use order::Order;
+pub use outflow::Outflow;
+pub(crate) use outflow::{SUMS, outflow_sums};
 pub(crate) use progress::Progress;
 pub use rank_report::{Holding, RankReport};
 #[cfg(feature = "cuda")]

@@ -1,11 +1,14 @@
 //! What goes into files: fields on the grid's points, restarts.
 
 use super::block::BlockState;
+use super::boundary::PatchState;
 use super::{StructuredSolver, StructuredSystem};
+use crate::bc::{ConditionClass, condition_class};
+use crate::dual::dot;
 use crate::equations::perfect_gas::{N, State};
 use crate::equations::{Equations, PerfectGas};
 use crate::gas::{Gas, conserved, entropy, primitive, temperature};
-use crate::march::{FlowError, Host, March, Order, Spread, over_ranks as ranks};
+use crate::march::{FlowError, Host, March, Order, Outflow, SUMS, Spread, outflow_sums, over_ranks as ranks};
 use crate::mesh::Mesh;
 use crate::on_grid::{Shown, centers};
 use crate::output::{Field, Restart};
@@ -36,6 +39,18 @@ impl StructuredSolver {
     /// The centers of cells as the nodes of a mesh without elements: the places that restarts are written for.
     pub fn restart_places(&self) -> Mesh {
         centers(&self.host.grid)
+    }
+}
+
+impl StructuredSolver {
+    /// What leaves through each marker that gas passes, in the order of the grid. Over ranks all take part, and all have it.
+    ///
+    /// # Panics
+    /// When a device computes and [`Self::sync`] was not called since.
+    pub fn outflow(&self) -> Vec<Outflow> {
+        // What cannot be told shows at the next step.
+        let _ = self.host.tell(Order::Outflow);
+        self.synced().outflow()
     }
 }
 
@@ -125,9 +140,53 @@ impl Shown for StructuredSystem {
     fn y_plus(&self) -> Vec<(String, Spread)> {
         self.heights_at_walls()
     }
+
+    fn follow(march: &March<Self>, order: Order) {
+        if order == Order::Outflow {
+            march.outflow();
+        }
+    }
 }
 
 impl StructuredSystem {
+    /// States are those of faces, means of the cells on both sides.
+    fn outflow(&self) -> Vec<Outflow> {
+        let mut open: Vec<&str> = Vec::new();
+        for patch in self.all_patches() {
+            if condition_class(&patch.condition) == ConditionClass::Open && !open.contains(&&*patch.name) {
+                open.push(&patch.name);
+            }
+        }
+        let of_face = |patch: &PatchState, block: &BlockState, (cell, x): &([usize; 3], [f64; 3])| {
+            let view = patch.view(block, block.cells.inside(*cell));
+            let beyond = patch.ghosts(&self.physics, &view, x)[0];
+            let w = std::array::from_fn(|c| 0.5 * (view.w[0][c] + beyond[c]));
+            let mass = patch.flux(&self.physics, &view, x).0[0];
+            outflow_sums(self.physics.gas, &w, [mass, mass.abs(), dot(view.n, view.n).sqrt()])
+        };
+        // Block by block, as sums over ranks have it.
+        let sums: Vec<Vec<[f64; SUMS]>> = open
+            .iter()
+            .map(|marker| {
+                let mut of_blocks = vec![[0.0; SUMS]; self.blocks.len()];
+                for patch in self.patches.iter().filter(|patch| patch.name == *marker) {
+                    let (block, sums) =
+                        (&self.blocks[patch.window.block], &mut of_blocks[patch.window.block]);
+                    for face in &patch.faces {
+                        let face = of_face(patch, block, face);
+                        sums.iter_mut().zip(face).for_each(|(sum, value)| *sum += value);
+                    }
+                }
+                of_blocks
+            })
+            .collect();
+        let scale = [self.grid.plane().map_or(1.0, |(_, depth)| depth), self.scale.pressure];
+        let total = |of_blocks: &[[f64; SUMS]]| -> [f64; SUMS] {
+            std::array::from_fn(|k| self.part.sum(of_blocks.iter().map(|sums| sums[k])))
+        };
+        open.iter().zip(&sums).map(|(marker, sums)| Outflow::of(marker, &total(sums), scale)).collect()
+    }
+
     /// Primitive states on points, in the order of [`Grid::to_mesh`](crate::grid::Grid::to_mesh).
     fn point_states(&self) -> Vec<State> {
         self.on_points(BlockState::state)

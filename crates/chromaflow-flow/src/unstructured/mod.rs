@@ -43,4 +43,3 @@ pub use crate::march::{RankReport, Spread};
 pub use crate::ranks::Ranks;
 pub use access::Memory;
 pub use flow::{FlowSolver, FlowSystem, Source};
-pub use outflow::Outflow;

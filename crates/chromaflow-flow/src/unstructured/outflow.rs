@@ -3,28 +3,8 @@
 use super::{FlowSolver, FlowSystem};
 use crate::bc::{ConditionClass, condition_class, node_flux};
 use crate::dual::{Patch, dot};
-use crate::gas::{mach, temperature, total_over_static};
-use crate::march::{Host, Order};
+use crate::march::{Host, Order, Outflow, SUMS, outflow_sums};
 use crate::residual::primitive_of;
-
-/// What leaves through a marker that gas passes, of the present state.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outflow {
-    /// The marker.
-    pub marker: String,
-    /// Mass that leaves per time, over the free stream's density, speed of sound and the mesh unit squared; of planar meshes over the mesh
-    /// unit, per depth. It is what the residual has: the sum over all markers vanishes as a steady flow converges.
-    pub mass_flow: f64,
-    /// Mean pressure over the area, over the free stream's.
-    pub pressure: f64,
-    /// Mean total pressure over the mass that passes, in or out, over the free stream's static pressure.
-    pub total_pressure: f64,
-    /// Mean total temperature over the mass that passes, over the free stream's static temperature.
-    pub total_temperature: f64,
-}
-
-/// Sums of a marker: mass out, mass that passes, area; pressure by area, total pressure and temperature by the mass that passes.
-const SUMS: usize = 6;
 
 impl FlowSolver {
     /// What leaves through each marker that gas passes, in the order of the mesh. Over ranks all take part, and all have it.
@@ -55,15 +35,7 @@ impl FlowSystem {
                     let mass = part * node_flux(condition, self.gas, &w, area, stuck)[0];
                     let passes = part * w[0] * dot([w[1], w[2], w[3]], *area).abs();
                     let size = part * size;
-                    let [pressure, warmth] = total_over_static(self.gas.gamma, mach(self.gas, &w));
-                    let sums = [
-                        mass,
-                        passes,
-                        size,
-                        size * w[4],
-                        passes * w[4] * pressure,
-                        passes * temperature(self.gas, &w) * warmth,
-                    ];
+                    let sums = outflow_sums(self.gas, &w, [mass, passes, size]);
                     sums.into_iter().enumerate().for_each(|(k, value)| add(SUMS * at + k, value));
                 }
             }
@@ -76,13 +48,8 @@ impl FlowSystem {
             visit(&mut |k, value| sums[k] += value);
             sums
         };
-        let of = |((patch, _), sums): (&(&Patch, _), &[f64])| Outflow {
-            marker: patch.name.clone(),
-            mass_flow: sums[0] / self.depth.unwrap_or(1.0),
-            pressure: sums[3] / sums[2] / self.scale.pressure,
-            total_pressure: sums[4] / sums[1] / self.scale.pressure,
-            total_temperature: sums[5] / sums[1],
-        };
+        let scale = [self.depth.unwrap_or(1.0), self.scale.pressure];
+        let of = |((patch, _), sums): (&(&Patch, _), &[f64])| Outflow::of(&patch.name, sums, scale);
         open.iter().zip(sums.chunks_exact(SUMS)).map(of).collect()
     }
 }

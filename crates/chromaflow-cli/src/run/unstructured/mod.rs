@@ -317,11 +317,10 @@ impl Flow for OnMesh<'_> {
 
     fn remarks(&self) -> Vec<String> {
         let config = &self.prepared.config;
-        let mut remarks = summary::through(&self.solver.outflow(), &config.boundaries);
+        let through = summary::through(&self.solver.outflow(), &config.boundaries);
         let reynolds = config.freestream.reynolds * config.reference.length;
         let turbulent = (config.turbulence.as_ref(), reynolds);
-        remarks.extend(summary::heights_of("nodes off", self.solver.y_plus(), turbulent));
-        remarks
+        summary::apart(through, summary::heights_of("nodes off", self.solver.y_plus(), turbulent))
     }
 
     fn write_restart(&self, path: &Path, more: Restart) -> Result<(), FlowError> {

@@ -412,7 +412,16 @@ fn a_channel_of_given_mass_flow() {
         assert!((w[0] * w[1] - mass_flow).abs() < 1e-5, "{}", w[0] * w[1]);
         assert!((w[0] - (total - 0.2 * w[1] * w[1]).powf(2.5)).abs() < 1e-5, "isentropic");
     }
-    assert!(solver.restart().facts.contains_key("back_pressure.xmax"));
+    let back_pressure = solver.restart().facts["back_pressure.xmax"];
+    // What leaves and what comes in: the same mass, total pressure and temperature, per depth.
+    let through = solver.outflow();
+    assert_eq!(through.iter().map(|o| o.marker.as_str()).collect::<Vec<_>>(), ["xmin", "xmax"]);
+    for (o, out) in through.iter().zip([-1.0, 1.0]) {
+        assert!((o.mass_flow - out * mass_flow).abs() < 1e-5, "{o:?}");
+        assert!((o.total_pressure - total.powf(3.5)).abs() < 1e-4, "{o:?}");
+        assert!((o.total_temperature - total).abs() < 1e-5, "{o:?}");
+        assert!((o.pressure - back_pressure * 1.4).abs() < 1e-4, "{o:?}");
+    }
 }
 
 /// What enters with a given velocity and leaves against the free stream's pressure is the free stream.

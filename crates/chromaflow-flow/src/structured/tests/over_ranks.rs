@@ -6,7 +6,7 @@ use crate::config::{
     WallTreatment,
 };
 use crate::grid::generate::{Cylinder, SmoothChannel};
-use crate::march::{BadPlace, LargestResidual, Spread, StepReport};
+use crate::march::{BadPlace, LargestResidual, Outflow, Spread, StepReport};
 use crate::output::{Field, Restart};
 use crate::ranks::Ranks;
 use crate::ranks::tests::{Delayed, PATIENCE, apart};
@@ -31,6 +31,7 @@ struct Found {
     restart: Restart,
     fields: Vec<Field>,
     y_plus: Vec<(String, Spread)>,
+    outflow: Vec<Outflow>,
     entropy: f64,
     largest: Option<LargestResidual>,
 }
@@ -47,6 +48,7 @@ fn march(solver: &mut StructuredSolver, case: &Case, from: Option<&Restart>) -> 
     let steps = (0..case.steps).map(step).collect();
     solver.sync().unwrap();
     let (restart, fields, y_plus) = (solver.restart(), solver.fields(), solver.y_plus());
+    let outflow = solver.outflow();
     let mean =
         Restart { fields: vec![Field::scalar("mean", vec![0.5; places.nodes.len()])], ..Restart::default() };
     solver.write_restart(&path, &places, mean.clone()).unwrap();
@@ -59,7 +61,7 @@ fn march(solver: &mut StructuredSolver, case: &Case, from: Option<&Restart>) -> 
     let rates = solver.of_all_cells(5, &residuals.rates);
     assert_eq!(rates.len(), 5 * case.grid.cells());
     let largest = solver.largest_residual(&residuals);
-    Found { steps, restart, fields, y_plus, entropy, largest }
+    Found { steps, restart, fields, y_plus, outflow, entropy, largest }
 }
 
 fn begun(solver: &mut StructuredSolver, case: &Case) {
@@ -260,6 +262,10 @@ fn near(name: &str, a: &Found, b: &Found, most: f64) {
         assert!(wall == other && (a.mean - b.mean).abs() < most * b.mean, "{name}: {wall}");
     }
     assert_eq!(a.y_plus.len(), b.y_plus.len());
+    for (a, b) in a.outflow.iter().zip(&b.outflow) {
+        assert!(a.marker == b.marker && (a.mass_flow - b.mass_flow).abs() < most, "{name}: {a:?} {b:?}");
+    }
+    assert_eq!(a.outflow.len(), b.outflow.len());
 }
 
 /// Channels and turbulent plates that have converged are the same flow, whatever preconditioned their steps: in a few steps more.
