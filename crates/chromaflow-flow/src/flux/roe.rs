@@ -62,31 +62,31 @@ impl RoeFix<f64> {
 
     /// In its matrix, see [`Self::in_matrix`].
     pub fn of_matrix(config: &FlowConfig, damped: bool, hard: bool) -> Self {
-        Self::of_residual(config, damped).in_matrix(hard)
+        let least = Self::least_in_matrix(hard, config.freestream.mach);
+        Self::of_residual(config, damped).in_matrix(least)
     }
 
-    /// In the first-order matrix of a flux with this fix: eigenvalues are rounded off by a tenth at the least, and dissipation is whole.
-    ///
-    /// Where systems are `hard` to solve, entropy and shear are damped by half of the spectral radius and more. Across thin cells of a
-    /// hypersonic flow that viscosity does not reach, V is all but zero: a matrix that leaves these modes alone preconditions badly, and a
-    /// Krylov method makes them of large directions that cancel.
+    /// In the first-order matrix of a flux with this fix: sound is rounded off by a tenth at the least, entropy and shear by the part `least` of
+    /// the spectral radius, and dissipation is whole.
     ///
     /// ```
     /// use chromaflow_flow::flux::RoeFix;
     ///
-    /// let [usual, hard] = [false, true].map(|hard| RoeFix::DEFAULT.in_matrix(hard));
-    /// assert_eq!([usual.acoustic, usual.convective, hard.acoustic, hard.convective], [0.1, 0.1, 0.1, 1.0]);
+    /// let fix = RoeFix::DEFAULT.in_matrix(0.4);
+    /// assert_eq!([fix.acoustic, fix.convective], [0.1, 0.4]);
     /// ```
     #[must_use]
-    pub fn in_matrix(self, hard: bool) -> Self {
-        let (acoustic, convective) =
-            (self.acoustic.max(0.1), self.convective.max(Self::least_in_matrix(hard)));
+    pub fn in_matrix(self, least: f64) -> Self {
+        let (acoustic, convective) = (self.acoustic.max(0.1), self.convective.max(least));
         Self { acoustic, convective, dissipation: 1.0, ..self }
     }
 
-    /// The least convective fix there.
-    pub(crate) const fn least_in_matrix(hard: bool) -> f64 {
-        if hard { 1.0 } else { 0.1 }
+    /// The least convective fix there: a tenth; the stream's Mach number, up to 1, where systems are `hard` to solve.
+    ///
+    /// Across thin cells that viscosity does not reach, V is all but zero. A matrix that leaves entropy and shear alone there preconditions
+    /// badly: a Krylov method makes these modes of large directions that cancel. What is damped as it is carried along the cells is not lost.
+    pub(crate) fn least_in_matrix(hard: bool, mach: f64) -> f64 {
+        if hard { mach.clamp(0.1, 1.0) } else { 0.1 }
     }
 
     /// The same in another scalar.

@@ -133,7 +133,8 @@ impl StructuredSolver {
             let of = |b| round_off(std::slice::from_ref(b), gas, (&free, slow), volume).powi(2);
             part.sum(blocks.iter().map(of)).sqrt()
         };
-        let control = CflControl::new(config.implicit.cfl).in_stream(config.freestream.mach);
+        let inviscid = config.equations == Equations::Euler;
+        let control = CflControl::new(config.implicit.cfl).in_stream(config.freestream.mach, inviscid);
         let (newton, control) = match config.implicit.nonlinear {
             Nonlinear::NewtonKrylov(options) => {
                 let newton = GridNewton::new(&blocks, &part, options, turbulence)?;

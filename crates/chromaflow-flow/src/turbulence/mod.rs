@@ -55,7 +55,7 @@ pub(crate) fn plate_thickness(length: f64, speed: f64, nu: f64) -> f64 {
 ///
 /// ```
 /// use chromaflow_flow::turbulence::end_of_log_layer;
-/// assert!((900.0..1100.0).contains(&end_of_log_layer(1e7)));
+/// assert!((1150.0..1200.0).contains(&end_of_log_layer(1e7)));
 /// ```
 pub fn end_of_log_layer(reynolds: f64) -> f64 {
     let thickness = plate_thickness(1.0, 1.0, 1.0 / reynolds);

@@ -234,7 +234,9 @@ fn stream(config: &FlowConfig, planar: bool, depth: f64) -> (State, ForceScale) 
 
 /// What chooses the steps of systems of so many nodes of a rank.
 fn control_of(config: &FlowConfig, nodes: usize) -> CflControl {
-    let control = CflControl::new(config.implicit.cfl).with_shares().in_stream(config.freestream.mach);
+    let inviscid = config.equations == Equations::Euler;
+    let control =
+        CflControl::new(config.implicit.cfl).with_shares().in_stream(config.freestream.mach, inviscid);
     match config.implicit.nonlinear {
         Nonlinear::NewtonKrylov(newton) => {
             control.of_newton_steps().with_directions(newton.directions, N * nodes)

@@ -69,7 +69,7 @@ impl StructuredCuda {
             }
             Method::Newton(_) => {
                 part(self, "grid_matrix", MATRIX, &mut |me| {
-                    me.with_newton(|newton, flow| newton.assemble(flow, 0.0, false)).unwrap_or(Ok(()))
+                    me.with_newton(|newton, flow| newton.assemble(flow, 0.0, 0.1)).unwrap_or(Ok(()))
                 })?;
             }
         }

@@ -187,18 +187,18 @@ impl GridRows {
     }
 
     /// Writes V/dt + dR/dq of the first-order scheme: Roe's flux with its dissipation held, the viscous flux of the change across each
-    /// face, and the boundary's own derivatives. `pseudo_time`: V/dt of each row; `hard`: see [`RoeFix::in_matrix`](crate::flux::RoeFix::in_matrix).
+    /// face, and the boundary's own derivatives. `pseudo_time`: V/dt of each row; `least`: see [`RoeFix::in_matrix`](crate::flux::RoeFix::in_matrix).
     pub fn assemble(
         &self,
         team: &Team,
-        (physics, hard): (&Physics, bool),
+        (physics, least): (&Physics, f64),
         (blocks, patches): (&[BlockState], &[PatchState]),
         pseudo_time: &[f64],
         jacobian: &mut Jacobian,
     ) {
         jacobian.begin_assembly();
         let diag = &mut jacobian.diag;
-        let physics = (physics, hard);
+        let physics = (physics, least);
         match &mut jacobian.off {
             OffDiagonal::F64(off) => self.fill(team, physics, (blocks, patches), pseudo_time, off, diag),
             OffDiagonal::F32(off) => self.fill(team, physics, (blocks, patches), pseudo_time, off, diag),
@@ -209,7 +209,7 @@ impl GridRows {
     fn fill<T: Stored>(
         &self,
         team: &Team,
-        (physics, hard): (&Physics, bool),
+        (physics, least): (&Physics, f64),
         (blocks, patches): (&[BlockState], &[PatchState]),
         pseudo_time: &[f64],
         off: &mut [T],
@@ -230,7 +230,7 @@ impl GridRows {
                         add_boundary(physics, patches, block, place, side, diag);
                         continue;
                     }
-                    let other = face_blocks((physics, hard), block, place.at as usize, side, diag);
+                    let other = face_blocks((physics, least), block, place.at as usize, side, diag);
                     if position == APART {
                         continue;
                     }
@@ -293,7 +293,7 @@ fn add_boundary(
 
 /// The derivative of the flux out through a face by the state beyond it; that by the cell's own is added to `diag`.
 fn face_blocks(
-    (physics, hard): (&Physics, bool),
+    (physics, least): (&Physics, f64),
     block: &BlockState,
     at: usize,
     side: usize,
@@ -305,7 +305,7 @@ fn face_blocks(
     let n: [f64; 3] = std::array::from_fn(|c| sign * block.open[axis][c][face]);
     let (own, other) = (block.state(at), block.state(beyond));
     let mut equations = physics.equations();
-    equations.fix = equations.fix.in_matrix(hard);
+    equations.fix = equations.fix.in_matrix(least);
     let (by_own, mut off) = equations.upwind_jacobians(&own, &other, &n);
     for (entry, by) in diag.iter_mut().zip(by_own) {
         *entry += by;

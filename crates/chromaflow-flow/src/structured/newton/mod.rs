@@ -13,6 +13,7 @@ use super::turbulence::{self, GridTurbulence};
 use super::{Physics, residual};
 use crate::config::{Implicit, NewtonKrylov};
 use crate::equations::perfect_gas::{N, State};
+use crate::flux::RoeFix;
 use crate::gas::{conserved, primitive};
 use crate::march::linear::LinearSolver;
 use crate::march::newton::{self, LEAST_SHARE, NewtonStep};
@@ -248,8 +249,8 @@ impl StructuredSystem {
         if let (Some(bdf), true) = (at.bdf, beside.is_some()) {
             rows.add_time_shift(&self.blocks, bdf.factors()[0], &mut diagonal);
         }
-        let physics = (&self.physics, at.hard);
-        rows.assemble(&team, physics, (&self.blocks, &self.patches), &diagonal, jacobian);
+        let least = RoeFix::least_in_matrix(at.hard, self.config.freestream.mach);
+        rows.assemble(&team, (&self.physics, least), (&self.blocks, &self.patches), &diagonal, jacobian);
         linear.convert(jacobian);
         if let Some(beside) = beside {
             beside.assemble(&team, &self.physics, rows, (&self.blocks, &self.patches), at);

@@ -16,7 +16,7 @@ fn product(grid: Grid, config: &StructuredConfig, n: usize) -> Vec<f64> {
     let StructuredSystem { team, physics, blocks, patches, newton, .. } = solver.host_to_set();
     let GridNewton { rows, jacobian, .. } = &mut **newton.as_mut().unwrap();
     let times = vec![0.1; centers.len()];
-    rows.assemble(team, (physics, false), (blocks, patches), &times, jacobian);
+    rows.assemble(team, (physics, 0.1), (blocks, patches), &times, jacobian);
     let mut x = vec![0.0; 5 * centers.len()];
     for (center, &row) in centers.iter().zip(&rows.rows) {
         let of = swirling([center[0] + 0.1, center[1], center[2]], n);

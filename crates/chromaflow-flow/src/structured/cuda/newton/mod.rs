@@ -156,6 +156,8 @@ fn link(
 /// What Newton-Krylov steps need besides what all steps do.
 pub(super) struct NewtonCuda {
     options: NewtonKrylov,
+    /// The least convective fix of the matrix, of usual and of hard systems.
+    least: [f64; 2],
     kernels: NewtonKernels,
     table: Table,
     pub(super) linear: LinearCuda,
@@ -197,6 +199,7 @@ impl NewtonCuda {
         let all = n + beside.as_ref().map_or(0, BesideCuda::len);
         Ok(Self {
             options: *options,
+            least: [false, true].map(|hard| RoeFix::least_in_matrix(hard, solver.config.freestream.mach)),
             kernels: NewtonKernels::of(&stream.gpu().module(&source)?)?,
             table: Table::new(stream, solver, rows, offsets)?,
             linear,
@@ -211,8 +214,8 @@ impl NewtonCuda {
     }
 
     /// Writes V/dt + dR/dq of the first-order scheme at the present state; `shift` is what physical time adds to V/dt, over V;
-    /// `hard`: see [`RoeFix::in_matrix`].
-    pub(super) fn assemble(&mut self, flow: &StructuredCuda, shift: f64, hard: bool) -> Result<(), GpuError> {
+    /// `least`: see [`RoeFix::in_matrix`].
+    pub(super) fn assemble(&mut self, flow: &StructuredCuda, shift: f64, least: f64) -> Result<(), GpuError> {
         let Target::Rows(jacobian, _) = self.linear.target(false)? else {
             unreachable!("factors are made of blocks in the order of the pattern")
         };
@@ -225,7 +228,7 @@ impl NewtonCuda {
                 row_ptr: &t.row_ptr, links: &t.links, turns: optional(&t.turns), matrices: &t.matrices,
                 faces: flow.face_count() as u64, jacobians: &flow.jacobians, w: &flow.w, area: &flow.area,
                 volume: &flow.volume, eddies: flow.eddy_viscosity(), tau: &flow.tau, shift,
-                least: RoeFix::least_in_matrix(hard),
+                least,
                 setup: &flow.setup, off: Write::at(off), diag: &jacobian.diag,
             } }
         }?)
@@ -234,7 +237,7 @@ impl NewtonCuda {
     /// The same and the turbulence model's, if there is one: the flow's then has the change in time.
     pub(super) fn assemble_all(&mut self, flow: &StructuredCuda, at: &Moment) -> Result<(), GpuError> {
         let shift = at.bdf.filter(|_| self.beside.is_some()).map_or(0.0, |bdf| bdf.factors()[0]);
-        self.assemble(flow, shift, at.hard)?;
+        self.assemble(flow, shift, self.least[usize::from(at.hard)])?;
         let rows = self.table.rows();
         self.beside.as_mut().map_or(Ok(()), |beside| beside.assemble(flow, &rows, at))
     }
