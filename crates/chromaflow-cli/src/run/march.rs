@@ -196,7 +196,7 @@ impl Run<'_> {
         let mut tally = Tally::default();
         let mut live =
             Live::new(self.files.folder(), self.title, goal, self.equations, &flow.coupled(), &rows);
-        let (mut first_order, mut damped, mut coarse_grids) = (false, false, None);
+        let (mut first_order, mut damped, mut hard, mut coarse_grids) = (false, false, false, None);
         interrupt::watch();
         loop {
             let report = flow.solver_mut().try_step().map_err(|e| self.lost(&e))?;
@@ -233,6 +233,11 @@ impl Run<'_> {
                 let flux = summary::damped_flux();
                 screen.note(&format!("iteration {}: no steady flow was found: {flux}", report.iteration));
             }
+            if report.hard && !hard {
+                let what = "linear systems are hard to solve: their matrix damps entropy and shear";
+                screen.note(&format!("iteration {}: {what}", report.iteration));
+            }
+            hard = report.hard;
             if self.output.matrix == report.iteration {
                 flow.solver_mut().sync().map_err(|e| self.lost(&e))?;
                 if let Some(path) = self.files.write_system(self.output, flow)? {

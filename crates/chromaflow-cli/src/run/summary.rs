@@ -48,6 +48,7 @@ pub fn json(
         "residual_orders": last.orders,
         "flow_residual_orders": run.equations.fallen(&finished.rows).map(digits),
         "damped": last.damped,
+        "hard_systems": last.hard,
         "residual": flow.residual(&last.residual),
         "coupled": coupled(&flow.coupled(), last),
         "forces": forces(&last.forces),

@@ -207,9 +207,10 @@ const FIXES: usize = 7;
 /// The numbers of a set-up that kernels read (`Params` in common.cuh).
 pub struct Params {
     pub(crate) values: DeviceBuffer<f64>,
-    /// As asked for, and [damped](RoeFix::damped); each for usual and [hard](RoeFix::of_matrix) systems.
+    /// As asked for, and [damped](RoeFix::damped); each for usual and [hard](RoeFix::in_matrix) systems.
     sets: [[DeviceBuffer<f64>; 2]; 2],
-    damped: [bool; 2],
+    /// Whether the one in use is the damped one, and that of hard systems.
+    chosen: [bool; 2],
 }
 
 impl Params {
@@ -274,7 +275,7 @@ impl Params {
             stream.upload(&values)
         };
         let sets = [[set(false, false)?, set(false, true)?], [set(true, false)?, set(true, true)?]];
-        Ok(Self { values: set(false, false)?, sets, damped: [false; 2] })
+        Ok(Self { values: set(false, false)?, sets, chosen: [false; 2] })
     }
 
     /// Whether Roe's flux is damped, and its matrix that of hard systems, from here on, in the order of the stream.
@@ -282,9 +283,9 @@ impl Params {
     /// # Errors
     /// [`GpuError::Cuda`].
     pub fn damp(&mut self, damped: bool, hard: bool) -> Result<(), GpuError> {
-        if self.damped != [damped, hard] {
+        if self.chosen != [damped, hard] {
             self.values.copy_from(&self.sets[usize::from(damped)][usize::from(hard)].slice())?;
-            self.damped = [damped, hard];
+            self.chosen = [damped, hard];
         }
         Ok(())
     }

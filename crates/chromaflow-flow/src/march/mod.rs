@@ -137,6 +137,7 @@ impl<S: Host> March<S> {
             cfl: at.cfl,
             first_order: at.first_order,
             damped: at.damped,
+            hard: at.hard,
             coarse_grids: at.coarse_grids,
             ..StepReport::default()
         };

@@ -259,6 +259,8 @@ pub struct StepReport {
     pub first_order: bool,
     /// Whether Roe's flux damped more than was asked for, see [`RoeFix::damped`](crate::flux::RoeFix::damped).
     pub damped: bool,
+    /// Whether linear systems were found hard to solve, so that Roe's matrix damped more, see [`RoeFix::in_matrix`](crate::flux::RoeFix::in_matrix).
+    pub hard: bool,
     /// Coarse grids that an explicit step might use: fewer from where residuals swung or a step was rejected.
     pub coarse_grids: usize,
     /// Reduction of the linear system's residual, where it was looked at; of a relaxation alone that of the residual

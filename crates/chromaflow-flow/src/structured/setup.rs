@@ -134,7 +134,7 @@ impl StructuredSolver {
             part.sum(blocks.iter().map(of)).sqrt()
         };
         let inviscid = config.equations == Equations::Euler;
-        let control = CflControl::new(config.implicit.cfl).in_stream(config.freestream.mach, inviscid);
+        let control = CflControl::new(config.implicit.cfl).with_roes_matrix(config.freestream.mach, inviscid);
         let (newton, control) = match config.implicit.nonlinear {
             Nonlinear::NewtonKrylov(options) => {
                 let newton = GridNewton::new(&blocks, &part, options, turbulence)?;

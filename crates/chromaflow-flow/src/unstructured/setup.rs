@@ -7,7 +7,9 @@ use super::start::{Around, Walls, beginning};
 use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem, Ranks};
 use crate::bc::{Condition, WallHeat, WallNode, wall_at};
-use crate::config::{Boundary, Equations, FlowConfig, Limiter, Nonlinear, Quadrature, Space, Time};
+use crate::config::{
+    Boundary, Equations, FlowConfig, JacobianScheme, Limiter, Nonlinear, Quadrature, Space, Time,
+};
 use crate::dual::{Dual, Patch};
 use crate::equations::perfect_gas::{N, State};
 use crate::gas::{Gas, conserved};
@@ -234,9 +236,11 @@ fn stream(config: &FlowConfig, planar: bool, depth: f64) -> (State, ForceScale) 
 
 /// What chooses the steps of systems of so many nodes of a rank.
 fn control_of(config: &FlowConfig, nodes: usize) -> CflControl {
-    let inviscid = config.equations == Equations::Euler;
-    let control =
-        CflControl::new(config.implicit.cfl).with_shares().in_stream(config.freestream.mach, inviscid);
+    let mut control = CflControl::new(config.implicit.cfl).with_shares();
+    if config.implicit.jacobian == JacobianScheme::Roe {
+        let inviscid = config.equations == Equations::Euler;
+        control = control.with_roes_matrix(config.freestream.mach, inviscid);
+    }
     match config.implicit.nonlinear {
         Nonlinear::NewtonKrylov(newton) => {
             control.of_newton_steps().with_directions(newton.directions, N * nodes)

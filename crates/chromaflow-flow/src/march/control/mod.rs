@@ -53,9 +53,9 @@ pub struct CflControl {
     widest: usize,
     /// Systems that were not half solved since their directions last became more.
     unsolved: usize,
-    /// Systems so far of which more was left than `hard_from`.
+    /// Systems so far of which more was left than `hard_from`; none where no matrix is to damp more.
     hard: usize,
-    hard_from: f64,
+    hard_from: Option<f64>,
 }
 
 /// What kind of step is controlled.
@@ -160,7 +160,7 @@ impl CflControl {
             widest: 1,
             unsolved: 0,
             hard: 0,
-            hard_from: LOST,
+            hard_from: None,
         }
     }
 
@@ -181,10 +181,10 @@ impl CflControl {
         Self { widest: most.clamp(1, WIDEST), ..self }
     }
 
-    /// The same in a stream of this Mach number, of a gas with or without viscosity. From [`FAST`] on, and without, systems are hard as soon as they
-    /// are not half solved: what viscosity does not reach runs fast along thin cells.
-    pub fn in_stream(self, mach: f64, inviscid: bool) -> Self {
-        Self { hard_from: if inviscid || mach >= FAST { HALF_SOLVED } else { LOST }, ..self }
+    /// The same with Roe's matrix, which may [damp more](Self::is_hard), in a stream of this Mach number, of a gas with or without viscosity. From
+    /// [`FAST`] on, and without, systems are hard as soon as they are not half solved: what viscosity does not reach runs fast along thin cells.
+    pub fn with_roes_matrix(self, mach: f64, inviscid: bool) -> Self {
+        Self { hard_from: Some(if inviscid || mach >= FAST { HALF_SOLVED } else { LOST }), ..self }
     }
 
     /// The same where nodes whose updates are cut take less of the CFL number themselves, see [`next_cfl_share`](crate::march::next_cfl_share).
@@ -303,7 +303,8 @@ impl CflControl {
     /// Whether an update is to be rejected: the linear solver has made its residual larger, or lost it.
     pub fn rejects_update(&mut self, reduction: f64) -> bool {
         self.left = if self.step == Step::Newton { reduction } else { 0.0 };
-        self.hard += usize::from(self.left.is_nan() || self.left > self.hard_from);
+        let hard = |from: f64| self.left.is_nan() || self.left > from;
+        self.hard += usize::from(self.hard_from.is_some_and(hard));
         let solved = reduction <= 1.0;
         self.solved = if solved { self.solved.max(self.value) } else { 0.0 };
         !solved && self.can_reject()
@@ -551,7 +552,8 @@ mod tests {
             (6.0, false, 0.55, 0.7),
             (6.0, true, 0.3, f64::NAN),
         ] {
-            let mut control = CflControl::new(Cfl::default()).of_newton_steps().in_stream(mach, inviscid);
+            let mut control =
+                CflControl::new(Cfl::default()).of_newton_steps().with_roes_matrix(mach, inviscid);
             let mut after = |left: f64| {
                 control.rejects_update(left);
                 control.is_hard()
@@ -560,14 +562,20 @@ mod tests {
             assert_eq!((1..50).find(|_| after(hard)), Some(HARD), "{mach}");
             let mut restart = Restart::default();
             control.store(&mut restart);
-            let mut again = CflControl::new(Cfl::default()).of_newton_steps().in_stream(mach, inviscid);
+            let mut again =
+                CflControl::new(Cfl::default()).of_newton_steps().with_roes_matrix(mach, inviscid);
             again.recall(&restart);
             assert!(again.is_hard());
             again.begin();
             assert!(!again.is_hard() && again.hard_from == control.hard_from);
         }
-        let mut plain = CflControl::new(Cfl::default());
-        assert!(!(0..50).any(|_| plain.rejects_update(2.0) && plain.is_hard()), "no Newton steps");
+        let plain = || CflControl::new(Cfl::default());
+        for (mut other, what) in [
+            (plain().with_roes_matrix(6.0, true), "no Newton steps"),
+            (plain().of_newton_steps(), "another matrix"),
+        ] {
+            assert!(!(0..50).any(|_| other.rejects_update(2.0) && other.is_hard()), "{what}");
+        }
     }
 
     #[test]
