@@ -396,8 +396,6 @@ impl BoundaryCuda {
 /// Elements of one type on the device, color by color.
 pub struct ElementsCuda {
     pub(crate) kernel: &'static str,
-    /// Nodes of an element.
-    pub(crate) corners: usize,
     pub(crate) nodes: DeviceBuffer<u32>,
     pub(crate) edges: DeviceBuffer<u32>,
     pub(crate) colors: Vec<u32>,

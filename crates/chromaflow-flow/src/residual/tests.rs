@@ -113,13 +113,12 @@ fn gradients_at_nodes_are_exact_for_linear_fields() {
             .collect();
         let phi: Vec<f64> = places.iter().map(|x| field(x, 3)).collect();
         let mut found = vec![0.0; 12 * dual.nodes()];
-        let mut gradients = NodeGradients::<1, 13>::new(&elements, dual.nodes());
-        gradients.compute(&Team::new(2), &elements, &nodes, &phi, &mut found);
+        let gradients = NodeGradients::new(&elements, &dual, &nodes);
+        gradients.compute::<1>(&Team::new(2), &nodes, phi.as_chunks().0, &mut found);
         // Two quantities, of which the second is twice the first.
         let both: Vec<f64> = phi.iter().flat_map(|phi| [*phi, 2.0 * phi]).collect();
         let mut found_of_both = vec![0.0; 15 * dual.nodes()];
-        let mut gradients = NodeGradients::<2, 16>::new(&elements, dual.nodes());
-        gradients.compute(&Team::new(2), &elements, &nodes, &both, &mut found_of_both);
+        gradients.compute::<2>(&Team::new(2), &nodes, both.as_chunks().0, &mut found_of_both);
         for (one, two) in found.chunks_exact(12).zip(found_of_both.chunks_exact(15)) {
             assert_eq!(one, &two[..12]);
             assert!((9..12).all(|k| two[k + 3] == 2.0 * two[k]));
@@ -136,6 +135,45 @@ fn gradients_at_nodes_are_exact_for_linear_fields() {
             }
         }
     }
+}
+
+/// Nodes see along edges of their own: what shears from some station on does not reach the nodes before it.
+#[test]
+fn gradients_at_nodes_are_not_those_of_other_nodes() {
+    let mesh = box_mesh([4, 4, 4], [1.0, 1.0, 1e-3], Cells::Hexes, 0.0);
+    let dual = Dual::new(&mesh);
+    let elements = ViscousElements::new(&mesh, &dual);
+    let record = |x: &[f64; 3]| [1.0, if x[0] > 0.4 { x[2] } else { 0.0 }, 0.0, 0.0, 1.0, x[0], x[1], x[2]];
+    let nodes: Vec<NodeRecord> = mesh.nodes.iter().map(record).collect();
+    let mut found = vec![0.0; 9 * nodes.len()];
+    let gradients = NodeGradients::new(&elements, &dual, &nodes);
+    gradients.compute(&Team::new(1), &nodes, &vec![[]; nodes.len()], &mut found);
+    for (x, gradient) in mesh.nodes.iter().zip(found.as_chunks::<9>().0) {
+        let expected = if x[0] > 0.4 { 1.0 } else { 0.0 };
+        assert!((gradient[2] - expected).abs() < 1e-12, "{x:?}: {}", gradient[2]);
+    }
+}
+
+/// A node whose one element has a straight angle there: its gradient does not grow without bounds.
+#[test]
+fn gradients_at_flat_corners_are_bounded() {
+    let gradient = |dent: f64| {
+        let mut mesh = box_mesh([1, 1, 1], [1.0; 3], Cells::Hexes, 0.0);
+        let at = mesh.nodes.iter().position(|x| *x == [1.0, 1.0, 1.0]).unwrap();
+        for node in mesh.nodes.iter_mut().filter(|x| x[0] == 1.0 && x[1] == 1.0) {
+            (node[0], node[1]) = (0.5 + dent, 0.5 + dent);
+        }
+        let dual = Dual::new(&mesh);
+        let elements = ViscousElements::new(&mesh, &dual);
+        let field = |x: &[f64; 3]| [1.0, x[0] * x[1], 0.0, 0.0, 1.0, x[0], x[1], x[2]];
+        let nodes: Vec<NodeRecord> = mesh.nodes.iter().map(field).collect();
+        let mut found = vec![0.0; 9 * nodes.len()];
+        let gradients = NodeGradients::new(&elements, &dual, &nodes);
+        gradients.compute(&Team::new(1), &nodes, &vec![[]; nodes.len()], &mut found);
+        found[9 * at..][..3].iter().fold(0.0_f64, |most, d| most.max(d.abs()))
+    };
+    let [right, flat] = [0.5, 1e-9].map(gradient);
+    assert!(right > 0.9 && flat < 10.0, "{right} {flat}");
 }
 
 /// Density that alternates from layer to layer of a flow along them is damped by the fix of convective waves alone: twenty times as

@@ -279,7 +279,7 @@ impl<const N: usize, const E: usize> Group<N, E> {
     fn upload(&self, stream: &Stream, kernel: &'static str) -> Result<ElementsCuda, CudaError> {
         let (nodes, edges) =
             (stream.upload(self.nodes.as_flattened())?, stream.upload(self.edges.as_flattened())?);
-        Ok(ElementsCuda { kernel, corners: N, nodes, edges, colors: self.colors.clone() })
+        Ok(ElementsCuda { kernel, nodes, edges, colors: self.colors.clone() })
     }
 
     fn bytes(&self) -> usize {

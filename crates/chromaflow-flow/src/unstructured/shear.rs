@@ -55,11 +55,9 @@ impl FlowSystem {
         if !["vorticity", "q_criterion"].into_iter().any(wanted) {
             return fields;
         }
-        // Of (u, v, w), and of nothing.
-        let (mut gradients, zeros) = (vec![[[0.0; 3]; 4]; rows], vec![0.0; rows]);
-        let out = gradients.as_flattened_mut().as_flattened_mut();
-        NodeGradients::<1, 13>::new(elements, rows).compute(&self.team, elements, &self.nodes, &zeros, out);
-        let of_velocity: Vec<[[f64; 3]; 3]> = gradients.iter().map(|[u, v, w, _]| [*u, *v, *w]).collect();
+        let (mut of_velocity, nothing) = (vec![[[0.0; 3]; 3]; rows], vec![[]; rows]);
+        let out = of_velocity.as_flattened_mut().as_flattened_mut();
+        NodeGradients::new(elements, &self.dual, &self.nodes).compute(&self.team, &self.nodes, &nothing, out);
         fields.extend(vortex_fields(&of_velocity));
         fields
     }

@@ -1,18 +1,14 @@
-//! What the kernels of `node_gradients.cu` take.
+//! What the kernel of `node_gradients.cu` takes.
 
-use crate::gpu::Params;
 use chromaflow_device::cuda::{Read, Write};
-use chromaflow_device::kernel_record;
+use chromaflow_device::kernels;
 
-kernel_record! {
-    /// What `cell_gradients` takes.
-    pub(super) struct CellGradients {
-        count: u32, element_nodes: Read<u32>, nodes: Read<f64>, plane: u32, phi: Read<f64>,
-        params: Read<Params>, out: Write<f64>,
-    }
-
-    /// What `node_means` takes.
-    pub(super) struct NodeMeans {
-        rows: u32, row_ptr: Read<u32>, around: Read<u32>, cells: Read<f64>, out: Write<f64>,
+kernels! {
+    /// The kernel of `node_gradients.cu`.
+    pub(super) struct Kernels {
+        corner_means: CornerMeans {
+            rows: u32, row_ptr: Read<u32>, col_idx: Read<u32>, weights: Read<f64>, nodes: Read<f64>,
+            phi: Read<f64>, out: Write<f64>,
+        },
     }
 }

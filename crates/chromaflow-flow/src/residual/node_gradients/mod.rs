@@ -1,8 +1,11 @@
-//! Gradients at nodes from those of the elements around them.
+//! Gradients at nodes from the corners of the elements around them.
 //!
-//! Least squares without weights lose the derivative across thin layers of cells on curved walls; Green-Gauss over elements
-//! keeps it (Mavriplis, AIAA 2003-3986). A node has the mean of its elements' gradients, by their volumes: exact where the
-//! function is linear, on any mesh.
+//! Least squares without weights lose the derivative across thin layers of cells on curved walls; elements keep it
+//! (Mavriplis, AIAA 2003-3986). At a corner of an element, the edges a, b, c that meet there give the gradient of its shape
+//! functions, that of the function linear along them: g = ((b x c) f_a + (c x a) f_b + (a x b) f_c) / J with J = a . (b x c), where f_a is
+//! what changes along a. A node has the mean of its corners' gradients by J: exact where the function is linear, on any mesh.
+//! Of tetrahedra that is Green-Gauss. Of other elements no edge counts but those of the node itself: the shear at the foot of a wall does not reach
+//! the node before its leading edge, as it would with means over whole elements.
 
 #[cfg(feature = "cuda")]
 mod arguments;
@@ -10,198 +13,150 @@ mod arguments;
 pub(crate) mod cuda;
 
 use super::ViscousElements;
-use super::viscous::{CELLS_AHEAD, Cell, Group, Shape, in_plane, prefetch_nodes};
-use crate::dual::drawn_together;
+use super::viscous::in_plane;
+use crate::dual::{Dual, cross, dot, drawn_together, sub};
 use crate::gradient::NodeRecord;
-use crate::mesh::Planar;
-use crate::mesh::periodic::Periods;
 use crate::parallel;
-use crate::real::{AHEAD, LANES, LaneKernel, Lanes, dispatch, prefetch};
-use chromaflow_device::{Isa, Team};
-use std::ops::Range;
+use crate::real::{AHEAD, prefetch};
+use chromaflow::BlockPattern;
+use chromaflow_device::Team;
+use std::sync::Arc;
 
-/// Which elements are around each node, and room for their gradients: of the velocity and of M quantities phi besides, W = 3 (3 + M) + 1.
+/// What the change along each edge of a node counts for in its gradient.
 #[derive(Clone, Debug)]
-pub struct NodeGradients<const M: usize = 1, const W: usize = 13> {
-    row_ptr: Vec<u32>,
-    /// Elements of each node, numbered through in the order of their groups.
-    around: Vec<u32>,
-    /// d(u, v, w, phi)_i / dx_k, row by row, and the volume it counts with.
-    cells: Vec<[f64; W]>,
+pub struct NodeGradients {
+    pattern: Arc<BlockPattern>,
+    /// Of each position of the pattern, `[nnzb]`.
+    weights: Vec<[f64; 3]>,
 }
 
-impl<const M: usize, const W: usize> Default for NodeGradients<M, W> {
-    fn default() -> Self {
-        Self { row_ptr: Vec::new(), around: Vec::new(), cells: Vec::new() }
-    }
-}
-
-impl<const M: usize, const W: usize> NodeGradients<M, W> {
-    /// Derivatives at a node.
-    const COUNT: usize = W - 1;
-
-    /// Of a mesh with `nodes` rows.
-    pub fn new(elements: &ViscousElements, nodes: usize) -> Self {
-        const { assert!(W == 3 * (3 + M) + 1) };
-        let mut row_ptr = vec![0_u32; nodes + 1];
-        elements.each(|_, list| list.iter().for_each(|&i| row_ptr[i as usize + 1] += 1));
-        for i in 0..nodes {
-            row_ptr[i + 1] += row_ptr[i];
-        }
-        let (mut next, mut cells) = (row_ptr.clone(), 0);
-        let mut around = vec![0; row_ptr[nodes] as usize];
-        elements.each(|cell, list| {
-            cells = cell + 1;
-            for &i in list {
-                around[next[i as usize] as usize] = cell;
-                next[i as usize] += 1;
-            }
+impl NodeGradients {
+    /// On elements whose dual (collapsed, where the mesh is planar) is `dual`, the rows at the places of `nodes`.
+    pub fn new(elements: &ViscousElements, dual: &Dual, nodes: &[NodeRecord]) -> Self {
+        let mut sums = Sums {
+            elements,
+            dual,
+            nodes,
+            weights: vec![[0.0; 3]; dual.pattern.col_idx().len()],
+            // J of a node's corners, and of these elements' corners in the mean.
+            sizes: vec![[0.0; 2]; dual.nodes()],
+        };
+        elements.tets.nodes.iter().for_each(|tet| sums.add(tet, &TET, 1.0));
+        elements.pyramids.nodes.iter().for_each(|pyramid| {
+            sums.add(pyramid, &PYRAMID, 1.0);
+            sums.add(pyramid, &APEX, 0.5);
         });
-        Self { row_ptr, around, cells: vec![[0.0; W]; cells as usize] }
+        elements.prisms.nodes.iter().for_each(|prism| sums.add(prism, &PRISM, 1.0));
+        elements.hexes.nodes.iter().for_each(|hex| sums.add(hex, &HEX, 1.0));
+        let Sums { mut weights, sizes, .. } = sums;
+        for (row, [own, mean]) in sizes.into_iter().enumerate() {
+            let size = own.max(FLAT * mean);
+            for weight in &mut weights[dual.pattern.range(row)] {
+                *weight = weight.map(|w| if size > 0.0 { w / size } else { 0.0 });
+            }
+        }
+        Self { pattern: Arc::clone(&dual.pattern), weights }
     }
 
     /// Gradients of velocity and of `phi`, `[rows, M]`, at every node: `out`, `[rows, 3 + M, 3]`, has those of (u, v, w, phi)_v.
-    pub fn compute(
-        &mut self,
+    pub fn compute<const M: usize>(
+        &self,
         team: &Team,
-        elements: &ViscousElements,
         nodes: &[NodeRecord],
-        phi: &[f64],
+        phi: &[[f64; M]],
         out: &mut [f64],
     ) {
-        let field =
-            Field { nodes, phi: phi.as_chunks::<M>().0, planar: elements.planar, periods: elements.periods };
-        let (tets, rest) = self.cells.split_at_mut(elements.tets.nodes.len());
-        let (pyramids, rest) = rest.split_at_mut(elements.pyramids.nodes.len());
-        let (prisms, hexes) = rest.split_at_mut(elements.prisms.nodes.len());
-        of_cells(team, &elements.tets, field, tets);
-        of_cells(team, &elements.pyramids, field, pyramids);
-        of_cells(team, &elements.prisms, field, prisms);
-        of_cells(team, &elements.hexes, field, hexes);
-        let Self { row_ptr, around, cells } = self;
-        parallel::rows(team, nodes.len(), Self::COUNT, out, |rows, out| {
-            for (i, gradient) in rows.zip(out.chunks_exact_mut(Self::COUNT)) {
-                let mut sum = [0.0; W];
-                for at in row_ptr[i] as usize..row_ptr[i + 1] as usize {
-                    if let Some(&later) = around.get(at + AHEAD) {
-                        prefetch(cells, later);
-                        prefetch(cells.as_flattened(), (W as u32).wrapping_mul(later).wrapping_add(8));
+        let columns = self.pattern.col_idx();
+        assert!(nodes.len() == self.pattern.rows() && phi.len() == nodes.len());
+        parallel::rows(team, nodes.len(), 3 * (3 + M), out, |rows, out| {
+            for (i, out) in rows.zip(out.chunks_exact_mut(3 * (3 + M))) {
+                let (mut of_velocity, mut of_phi) = ([[0.0; 3]; 3], [[0.0; 3]; M]);
+                for at in self.pattern.range(i) {
+                    if let Some(&later) = columns.get(at + AHEAD) {
+                        prefetch(nodes, later);
                     }
-                    let part = &cells[around[at] as usize];
-                    for k in 0..Self::COUNT {
-                        sum[k] += part[Self::COUNT] * part[k];
+                    let (j, weight) = (columns[at] as usize, &self.weights[at]);
+                    for v in 0..3 {
+                        let change = nodes[j][1 + v] - nodes[i][1 + v];
+                        (0..3).for_each(|d| of_velocity[v][d] += weight[d] * change);
                     }
-                    sum[Self::COUNT] += part[Self::COUNT];
+                    for v in 0..M {
+                        let change = phi[j][v] - phi[i][v];
+                        (0..3).for_each(|d| of_phi[v][d] += weight[d] * change);
+                    }
                 }
-                for (value, part) in gradient.iter_mut().zip(sum) {
-                    *value = part / sum[Self::COUNT];
-                }
+                let (first, rest) = out.split_at_mut(9);
+                first.copy_from_slice(of_velocity.as_flattened());
+                rest.copy_from_slice(of_phi.as_flattened());
             }
         });
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.row_ptr) + size_of_val(&*self.around) + size_of_val(&*self.cells)
+        size_of_val(&*self.weights)
     }
 }
 
-impl ViscousElements {
-    /// Calls `f` with the number of each element and its rows; of a planar mesh those of one plane.
-    fn each(&self, mut f: impl FnMut(u32, &[u32])) {
-        let plane = self.planar.map_or(u32::MAX, |p| p.nodes_2d as u32);
-        let mut cell = 0;
-        let mut of = |nodes: &[u32]| {
-            let mut list = [0; 8];
-            let mut count = 0;
-            for &i in nodes.iter().filter(|&&i| i < plane) {
-                (list[count], count) = (i, count + 1);
-            }
-            f(cell, &list[..count]);
-            cell += 1;
-        };
-        self.tets.nodes.iter().for_each(|nodes| of(nodes));
-        self.pyramids.nodes.iter().for_each(|nodes| of(nodes));
-        self.prisms.nodes.iter().for_each(|nodes| of(nodes));
-        self.hexes.nodes.iter().for_each(|nodes| of(nodes));
-    }
-}
+/// The corner of a right angle in a hexahedron counts in full, one of less than six degrees, or of more than 174, for a tenth: where a node has
+/// none but such a corner, its gradient stays bounded.
+const FLAT: f64 = 0.1;
 
-fn of_cells<const N: usize, const E: usize, const M: usize, const W: usize>(
-    team: &Team,
-    group: &Group<N, E>,
-    field: Field<'_, M>,
-    out: &mut [[f64; W]],
-) where
-    Cell<N>: Shape<N>,
-{
-    parallel::rows(team, group.nodes.len(), 1, out, |range, out| {
-        dispatch(Isa::detect(), CellGradients { group, field, range, out });
-    });
-}
+/// A corner of an element, and the ends of the edges that meet there, right-handed.
+type Corner = (usize, [usize; 3]);
 
-#[derive(Clone, Copy)]
-struct Field<'a, const M: usize> {
+const TET: [Corner; 4] = [(0, [1, 2, 3]), (1, [2, 0, 3]), (2, [0, 1, 3]), (3, [0, 2, 1])];
+const PYRAMID: [Corner; 4] = [(0, [1, 3, 4]), (1, [2, 0, 4]), (2, [3, 1, 4]), (3, [0, 2, 4])];
+/// Four edges meet at the apex: each three that follow one another.
+const APEX: [Corner; 4] = [(4, [2, 1, 0]), (4, [3, 2, 1]), (4, [0, 3, 2]), (4, [1, 0, 3])];
+const PRISM: [Corner; 6] =
+    [(0, [1, 2, 3]), (1, [2, 0, 4]), (2, [0, 1, 5]), (3, [5, 4, 0]), (4, [3, 5, 1]), (5, [4, 3, 2])];
+const HEX: [Corner; 8] = [
+    (0, [1, 3, 4]),
+    (1, [2, 0, 5]),
+    (2, [3, 1, 6]),
+    (3, [0, 2, 7]),
+    (4, [7, 5, 0]),
+    (5, [4, 6, 1]),
+    (6, [5, 7, 2]),
+    (7, [6, 4, 3]),
+];
+
+/// Sums over corners.
+struct Sums<'a> {
+    elements: &'a ViscousElements,
+    dual: &'a Dual,
     nodes: &'a [NodeRecord],
-    phi: &'a [[f64; M]],
-    planar: Option<Planar>,
-    periods: Periods,
+    weights: Vec<[f64; 3]>,
+    sizes: Vec<[f64; 2]>,
 }
 
-/// Gradients in a range of elements of one type.
-struct CellGradients<'a, const N: usize, const E: usize, const M: usize, const W: usize> {
-    group: &'a Group<N, E>,
-    field: Field<'a, M>,
-    range: Range<usize>,
-    out: &'a mut [[f64; W]],
-}
-
-impl<const N: usize, const E: usize, const M: usize, const W: usize> LaneKernel
-    for CellGradients<'_, N, E, M, W>
-where
-    Cell<N>: Shape<N>,
-{
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Lanes>(self) {
-        let plane = self.field.planar.map_or(u32::MAX, |p| p.nodes_2d as u32);
-        let depth = self.field.planar.map_or(0.0, |p| p.depth);
-        let zero = V::c(0.0);
-        let mut at = self.range.start;
-        while at < self.range.end {
-            let count = LANES.min(self.range.end - at);
-            prefetch_nodes(&self.group.nodes, self.field.nodes, at + CELLS_AHEAD, plane);
-            let (mut x, mut f, mut more) = ([[zero; 3]; N], [[zero; 3]; N], [[zero; M]; N]);
-            for p in 0..N {
-                let (mut index, mut lift) = ([0; LANES], [0.0; LANES]);
-                for l in 0..LANES {
-                    let node = self.group.nodes[at + l.min(count - 1)][p];
-                    index[l] = in_plane(node, plane);
-                    lift[l] = if node >= plane { depth } else { 0.0 };
-                }
-                let record = V::gather(self.field.nodes, &index);
-                more[p] = V::gather(self.field.phi, &index);
-                x[p] = [record[5], record[6], record[7] + V::from_array(&lift)];
-                f[p] = [record[1], record[2], record[3]];
+impl Sums<'_> {
+    /// Adds `corners` of an element, of which each counts for `share`.
+    fn add<const N: usize>(&mut self, element: &[u32; N], corners: &[Corner], share: f64) {
+        let (plane, depth) = self.elements.planar.map_or((u32::MAX, 0.0), |p| (p.nodes_2d as u32, p.depth));
+        let rows = element.map(|node| in_plane(node, plane));
+        let mut x = std::array::from_fn::<_, N, _>(|p| {
+            let [.., x, y, z] = self.nodes[rows[p] as usize];
+            [x, y, if element[p] >= plane { z + depth } else { z }]
+        });
+        drawn_together(&self.elements.periods, &mut x);
+        let faces = |&(at, ends): &Corner| {
+            let [a, b, c] = ends.map(|end| sub(x[end], x[at]));
+            let faces = [cross(b, c), cross(c, a), cross(a, b)];
+            (faces, share * dot(a, faces[0]))
+        };
+        let mean = corners.iter().map(|corner| faces(corner).1.abs()).sum::<f64>() / corners.len() as f64;
+        // Of a planar mesh one plane is solved on.
+        for corner in corners.iter().filter(|(at, _)| element[*at] < plane) {
+            let (row, (faces, size)) = (rows[corner.0] as usize, faces(corner));
+            for (end, face) in corner.1.into_iter().zip(faces) {
+                // Nothing changes across the layer, nor from a node to its own image.
+                let Some(at) = self.dual.pattern.find(row, rows[end] as usize) else { continue };
+                (0..3).for_each(|d| self.weights[at][d] += share * face[d]);
             }
-            drawn_together(&self.field.periods, &mut x);
-            let cell = <Cell<N> as Shape<N>>::weights(&x);
-            let mut all = [zero; W];
-            all[W - 1] = cell.volume;
-            for p in 0..N {
-                for d in 0..3 {
-                    for v in 0..3 {
-                        all[3 * v + d] += cell.weight[p][d] * f[p][v];
-                    }
-                    for v in 0..M {
-                        all[9 + 3 * v + d] += cell.weight[p][d] * more[p][v];
-                    }
-                }
-            }
-            let from = at - self.range.start;
-            V::scatter(&all, &mut self.out[from..from + count]);
-            at += LANES;
+            let [own, of_elements] = &mut self.sizes[row];
+            (*own, *of_elements) = (*own + size, *of_elements + mean);
         }
     }
 }

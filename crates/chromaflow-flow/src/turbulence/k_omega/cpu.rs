@@ -3,8 +3,8 @@
 use super::super::hybrid::sst_shortened;
 use super::super::walls::replace_shear;
 use super::{
-    GRADIENTS, KOmegaEquations, NB, NUMBERS, NodeTerms, Work, deformation, k_omega_blending,
-    k_omega_diffusing, k_omega_rate, k_omega_sources, producing, viscosity_at,
+    GRADIENTS, KOmegaEquations, NB, NodeTerms, Work, deformation, k_omega_blending, k_omega_diffusing,
+    k_omega_rate, k_omega_sources, producing, viscosity_at,
 };
 use crate::coupled::{
     Carried, CoupledState, FlowView, NodeSlopes, edge_weight, flux_carried, flux_entering,
@@ -14,22 +14,16 @@ use crate::limiter::extrapolate;
 use crate::march::Moment;
 use crate::parallel;
 use crate::real::{AHEAD, Dual, Real, prefetch};
-use crate::residual::{NodeGradients, primitive_of};
+use crate::residual::primitive_of;
 
 impl KOmegaEquations {
     /// Gradients, sources and viscosities at the nodes.
-    pub(super) fn find_terms(
-        &self,
-        flow: &FlowView<'_>,
-        values: &[f64],
-        gradients: &mut NodeGradients<NB, NUMBERS>,
-        work: &mut Work,
-    ) {
+    pub(super) fn find_terms(&self, flow: &FlowView<'_>, values: &[f64], work: &mut Work) {
         let n = flow.nodes.len();
         work.gradients.resize(GRADIENTS * n, 0.0);
         work.nodes.resize(n, NodeTerms::default());
         work.eddies.resize(n, 0.0);
-        gradients.compute(flow.team, &self.elements, flow.nodes, values, &mut work.gradients);
+        self.gradients.compute::<NB>(flow.team, flow.nodes, values.as_chunks().0, &mut work.gradients);
         work.without_law = replace_shear(flow, &mut work.gradients, GRADIENTS);
         let slopes = work.gradients.as_chunks::<3>().0.as_chunks::<5>().0;
         parallel::rows2(flow.team, n, (1, &mut work.nodes), (1, &mut work.eddies), |rows, nodes, eddies| {

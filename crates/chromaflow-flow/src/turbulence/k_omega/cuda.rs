@@ -112,7 +112,7 @@ impl KOmegaCuda {
         Ok(Self {
             second_order: host.config.second_order,
             cfl_ratio: host.config.cfl_ratio,
-            gradient: NodeGradientsCuda::new(stream, &host.gradients)?,
+            gradient: NodeGradientsCuda::new(stream, &host.gradients, NB)?,
             kernels: Kernels::of(&module)?,
             numbers: stream.upload(&[
                 host.model.ambient_k,
@@ -164,8 +164,8 @@ impl CoupledCuda for KOmegaCuda {
     fn prepare(&mut self, flow: &FlowViewCuda<'_>, values: &DeviceBuffer<f64>) -> Result<(), GpuError> {
         let (stream, n) = (flow.stream, flow.mesh.rows);
         assert!(values.len() == NB * n && self.distance.len() == n && flow.nodes.len() == 8 * n);
-        let (params, elements) = (flow.params, flow.viscous.expect("turbulence is beside viscous flow"));
-        self.gradient.enqueue(stream, elements, params, flow.nodes, values, &mut self.gradients)?;
+        let params = flow.params;
+        self.gradient.enqueue(stream, flow.mesh, flow.nodes, values, &mut self.gradients)?;
         if let Some(shear) = &self.shear {
             shear.replace(stream, params, flow.nodes, &self.gradients)?;
         }
@@ -205,8 +205,7 @@ impl CoupledCuda for KOmegaCuda {
                 blended: u32::from(self.blended), params, numbers: &self.numbers, changes: &*changes,
             } }?;
         }
-        let elements = flow.viscous.expect("turbulence is beside viscous flow");
-        self.gradient.enqueue(stream, elements, flow.params, way.along, changes, &mut own.gradients)?;
+        self.gradient.enqueue(stream, flow.mesh, way.along, changes, &mut own.gradients)?;
         if let Some(shear) = &self.shear {
             shear.replace_along(stream, flow.params, [flow.nodes, way.along], &own.gradients)?;
         }

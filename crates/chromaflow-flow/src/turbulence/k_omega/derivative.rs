@@ -44,12 +44,11 @@ impl KOmegaEquations {
             changes[NB * row..][..NB].copy_from_slice(&values.map(|value| value.d[0]));
         }
         let mut own = std::mem::take(&mut self.way);
-        let mut gradients = std::mem::take(&mut self.gradients);
         own.taken = true;
         own.eddies.resize(n, 0.0);
         own.gradients.resize(GRADIENTS * n, 0.0);
         own.terms.resize(n, [[0.0; NB]; 2]);
-        gradients.compute(flow.team, &self.elements, way.nodes, changes, &mut own.gradients);
+        self.gradients.compute::<NB>(flow.team, way.nodes, changes.as_chunks().0, &mut own.gradients);
         self.replace_shear_along(way, &mut own.gradients);
         let [slopes, slopes_along] =
             [&self.work.gradients, &own.gradients].map(|g| g.as_chunks::<3>().0.as_chunks::<5>().0);
@@ -67,7 +66,7 @@ impl KOmegaEquations {
                 *moved = eddy.v + way.h * eddy.d[0];
             }
         });
-        (self.way, self.gradients) = (own, gradients);
+        self.way = own;
     }
 
     /// Of the shear at nodes next to walls with laws, see [`replace_shear`](super::super::walls::replace_shear).

@@ -8,8 +8,8 @@
 //! | `cuda.rs`, `k_omega.cu` | the same on a GPU |
 //!
 //! **Space**: k and omega are per mass and move with the flow's own mass fluxes, sum of min(m, 0) (phi_j - phi_i), of first order (by
-//! choice of second): constants stay, whatever the flow does. Gradients at nodes, of velocity, k and omega, are means of the
-//! elements' ([`NodeGradients`]).
+//! choice of second): constants stay, whatever the flow does. Gradients at nodes, of velocity, k and omega, are means over the
+//! corners of elements ([`NodeGradients`]).
 //!
 //! **Boundaries**: at walls without slip k = 0 and Menter's omega, or Wilcox's of a slightly rough one, [`k_omega_wall`], which follows the viscosity of the gas there;
 //! what enters through open boundaries has the values of the free stream; nothing diffuses through open boundaries and planes of
@@ -53,7 +53,6 @@ use crate::residual::{NodeGradients, ViscousElements, primitive_of};
 use crate::wall_distance::NearWalls;
 use crate::wall_law::{LawNode, WallLaw, law_friction};
 use chromaflow::Jacobian;
-use std::sync::Arc;
 
 /// k and omega of a row.
 const NB: usize = 2;
@@ -61,8 +60,6 @@ const NB: usize = 2;
 pub(crate) const NAMES: [&str; NB] = ["k", "omega"];
 /// Of a row: d(u, v, w, k, omega)_i / dx_k.
 const GRADIENTS: usize = 15;
-/// Numbers of an element, see [`NodeGradients`].
-const NUMBERS: usize = GRADIENTS + 1;
 /// sqrt(beta*) and kappa of the layer at the beginning.
 const LAYER: [f64; 2] = [0.3, 0.41];
 /// Wall units over which it is damped.
@@ -84,8 +81,7 @@ pub struct KOmegaEquations {
     walls: Vec<u32>,
     heights: Vec<f64>,
     hybrid: Option<HybridGrid>,
-    elements: Arc<ViscousElements>,
-    gradients: NodeGradients<NB, NUMBERS>,
+    gradients: NodeGradients,
     work: Work,
     way: derivative::Way,
 }
@@ -135,7 +131,7 @@ impl KOmegaEquations {
         config: &TurbulenceConfig,
         variant: KOmegaVariant,
         (mesh, walls): (&Mesh, &NearWalls),
-        elements: &Arc<ViscousElements>,
+        elements: &ViscousElements,
         flow: &FlowView<'_>,
     ) -> Result<Self, FlowError> {
         super::check(config, &flow.config.time)?;
@@ -161,8 +157,7 @@ impl KOmegaEquations {
             ),
             distance,
             hybrid: HybridGrid::new(config, (mesh, walls), flow)?,
-            elements: Arc::clone(elements),
-            gradients: NodeGradients::new(elements, flow.dual.nodes()),
+            gradients: NodeGradients::new(elements, flow.dual, flow.nodes),
             work: Work::default(),
             way: derivative::Way::default(),
         })
@@ -314,9 +309,9 @@ impl Coupled for KOmegaEquations {
     }
 
     fn prepare(&mut self, flow: &FlowView<'_>, values: &[f64]) {
-        let (mut work, mut gradients) = (std::mem::take(&mut self.work), std::mem::take(&mut self.gradients));
-        self.find_terms(flow, values, &mut gradients, &mut work);
-        (self.work, self.gradients) = (work, gradients);
+        let mut work = std::mem::take(&mut self.work);
+        self.find_terms(flow, values, &mut work);
+        self.work = work;
     }
 
     fn drives_flow(&self) -> bool {
@@ -415,8 +410,7 @@ impl Coupled for KOmegaEquations {
             return Vec::new();
         }
         let mut work = Work::default();
-        let mut gradients = self.gradients.clone();
-        self.find_terms(flow, values, &mut gradients, &mut work);
+        self.find_terms(flow, values, &mut work);
         let ratio = work.eddies.iter().zip(flow.nodes).map(|(eddy, node)| {
             let t = temperature(flow.gas, &primitive_of(node));
             flow.transport.map_or(0.0, |transport| eddy / (transport.scale * viscosity(transport, t)))

@@ -9,6 +9,7 @@ use crate::turbulence::testcases::along_a_wall;
 use chromaflow::BlockCsr;
 use chromaflow_device::Team;
 use chromaflow_testkit::dense_solve;
+use std::sync::Arc;
 
 type D2 = Dual<f64, 2>;
 

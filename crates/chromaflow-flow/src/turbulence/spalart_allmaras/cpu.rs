@@ -38,7 +38,7 @@ impl SaEquation {
         let gradients = &mut self.work.gradients;
         gradients.resize(nut.len(), [[0.0; 3]; 4]);
         let flat = gradients.as_flattened_mut().as_flattened_mut();
-        self.gradients.compute(flow.team, &self.elements, flow.nodes, nut, flat);
+        self.gradients.compute::<1>(flow.team, flow.nodes, nut.as_chunks().0, flat);
         replace_shear(flow, flat, 12);
     }
 

@@ -81,7 +81,7 @@ impl SaCuda {
                 _ => None,
             },
             cfl_ratio: sa.config.cfl_ratio,
-            gradient: NodeGradientsCuda::new(stream, &sa.gradients)?,
+            gradient: NodeGradientsCuda::new(stream, &sa.gradients, 1)?,
             kernels: Kernels::of(&module)?,
             may_be_negative: sa.may_be_negative(),
             distance: stream.upload(&sa.distance)?,
@@ -105,8 +105,7 @@ impl SaCuda {
 impl SaCuda {
     /// Gradients of velocity and nut at the nodes.
     fn find_gradients(&mut self, flow: &FlowViewCuda<'_>, nut: &DeviceBuffer<f64>) -> Result<(), GpuError> {
-        let elements = flow.viscous.expect("turbulence is beside viscous flow");
-        self.gradient.enqueue(flow.stream, elements, flow.params, flow.nodes, nut, &mut self.gradients)?;
+        self.gradient.enqueue(flow.stream, flow.mesh, flow.nodes, nut, &mut self.gradients)?;
         match &self.shear {
             Some(shear) => shear.replace(flow.stream, flow.params, flow.nodes, &self.gradients),
             None => Ok(()),

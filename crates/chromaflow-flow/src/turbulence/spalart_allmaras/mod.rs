@@ -8,8 +8,8 @@
 //!
 //! **Space**: advection in the form that is not conservative, by the volume that passes each face,
 //! sum of min(U, 0) (nut_j - nut_i), of first order (by choice of second): a constant nut stays, whatever the flow does.
-//! Diffusion takes |grad nut|^2 along in its coefficient, see [`sa_diffusivity`]; gradients at nodes are means of the
-//! elements' ([`NodeGradients`]), and so is the vorticity.
+//! Diffusion takes |grad nut|^2 along in its coefficient, see [`sa_diffusivity`]; gradients at nodes are means over the
+//! corners of elements ([`NodeGradients`]), and so is the vorticity.
 //!
 //! **Boundaries**: nut = 0 at walls without slip; what enters through open boundaries has the value of the free stream;
 //! nothing diffuses through open boundaries and planes of symmetry.
@@ -44,7 +44,6 @@ use crate::parallel;
 use crate::residual::{NodeGradients, ViscousElements};
 use crate::wall_distance::NearWalls;
 use chromaflow::Jacobian;
-use std::sync::Arc;
 
 /// The equation of nut on one mesh.
 pub struct SaEquation {
@@ -56,7 +55,6 @@ pub struct SaEquation {
     /// What production is multiplied by, by rows; empty for 1.
     production: Vec<f64>,
     hybrid: Option<HybridGrid>,
-    elements: Arc<ViscousElements>,
     gradients: NodeGradients,
     work: Work,
 }
@@ -87,7 +85,7 @@ impl SaEquation {
         config: &TurbulenceConfig,
         variant: SaVariant,
         (mesh, walls): (&Mesh, &NearWalls),
-        elements: &Arc<ViscousElements>,
+        elements: &ViscousElements,
         flow: &FlowView<'_>,
     ) -> Result<Self, FlowError> {
         super::check(config, &flow.config.time)?;
@@ -103,8 +101,7 @@ impl SaEquation {
                 flow.nodes.iter().map(|node| [node[5], node[6], node[7]]),
             ),
             hybrid: HybridGrid::new(config, (mesh, walls), flow)?,
-            elements: Arc::clone(elements),
-            gradients: NodeGradients::new(elements, flow.dual.nodes()),
+            gradients: NodeGradients::new(elements, flow.dual, flow.nodes),
             work: Work::default(),
         })
     }
@@ -277,7 +274,7 @@ impl Coupled for SaEquation {
         if self.hybrid.is_some() && FIELDS.into_iter().any(wanted) {
             let mut gradients = vec![[[0.0; 3]; 4]; values.len()];
             let flat = gradients.as_flattened_mut().as_flattened_mut();
-            self.gradients.clone().compute(flow.team, &self.elements, flow.nodes, values, flat);
+            self.gradients.compute::<1>(flow.team, flow.nodes, values.as_chunks().0, flat);
             replace_shear(flow, flat, 12);
             let at = |i: usize| {
                 let [u, v, w, _] = gradients[i];

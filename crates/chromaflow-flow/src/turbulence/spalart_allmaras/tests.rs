@@ -6,6 +6,7 @@ use crate::testmesh::mixed_cube;
 use crate::turbulence::testcases::along_a_wall;
 use chromaflow::BlockCsr;
 use chromaflow_device::Team;
+use std::sync::Arc;
 
 type D1 = Dual<f64, 1>;
 
