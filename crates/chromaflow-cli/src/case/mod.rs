@@ -250,8 +250,9 @@ pub struct NumericsSection {
     pub entropy_fix: f64,
     /// The same for sound, which stands still at sonic lines and in shocks alone.
     pub acoustic_fix: f64,
-    /// Mach number below which changes of velocity dissipate no less, in Roe's flux and at slip walls: three times the free
-    /// stream's where it is not given, 1 for Roe's own dissipation at every speed.
+    /// Mach number below which changes of velocity dissipate no less, in Roe's flux and at slip walls: where it is not given, three
+    /// times that of the fastest gas that the case tells of (the free stream, velocity inlets, what comes of an inlet's total pressure at the lowest pressure
+    /// of outlets and far fields); 1 for Roe's own dissipation at every speed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cutoff_mach: Option<f64>,
     /// What the dissipation of Roe's flux is multiplied by: 1, and less for large eddies; too little lets odd and even nodes part.

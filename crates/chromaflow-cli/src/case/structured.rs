@@ -46,7 +46,7 @@ pub struct StructuredSection {
     /// roe: whether van Albada's limiter acts. By default it does, but in turbulent flow below Mach 1 that has `roe` by default.
     pub limited: bool,
     /// Below this Mach number dissipation shrinks no further: slow flow is dissipated by the speed of what is carried, and pressures by more. By default five
-    /// times the free stream's by Newton-Krylov steps, at most 1; with 1, the default of plain steps, dissipation is by the speed of sound.
+    /// times that of the fastest gas that the case tells of, as on meshes, by Newton-Krylov steps, at most 1; with 1, the default of plain steps, dissipation is by the speed of sound.
     pub cutoff_mach: Option<f64>,
     /// Viscous terms.
     pub viscous: ViscousName,

@@ -141,6 +141,42 @@ impl Boundary {
         mach < 1.0 && fed && !all.values().any(|b| sets_pressure(b.kind()))
     }
 
+    /// The Mach number of the fastest gas that a set-up tells of: the stream's, a velocity inlet's own, or what becomes of an inlet's
+    /// total pressure p0 without loss at the lowest pressure p that a marker sets,
+    /// M^2 = 2/(gamma - 1) ((p0/p)^((gamma - 1)/gamma) - 1). A jet into air at rest is no slow flow.
+    ///
+    /// ```
+    /// use chromaflow_flow::{bc::Boundary, gas::Gas};
+    /// let inlet = |total_pressure| Boundary::Inlet { total_pressure, total_temperature: 1.0, direction: [1.0, 0.0, 0.0] };
+    /// let fastest = |p0| {
+    ///     let sides = [("jet", inlet(p0)), ("still air", Boundary::Farfield)];
+    ///     Boundary::fastest(&sides.map(|(name, side)| (name.to_owned(), side)).into(), Gas::AIR, 0.01)
+    /// };
+    /// assert!((fastest(1.8929) - 1.0).abs() < 1e-4);
+    /// assert_eq!(fastest(0.9), 0.01);
+    /// ```
+    pub fn fastest(all: &BTreeMap<String, Self>, gas: Gas<f64>, mach: f64) -> f64 {
+        let lowest = all.values().filter_map(|boundary| match *boundary {
+            Self::Farfield => Some(1.0),
+            Self::Outlet { pressure } => Some(pressure),
+            Self::Extrapolation if Self::chokes(all, mach) => Some(VACUUM),
+            _ => None,
+        });
+        let lowest = lowest.fold(f64::INFINITY, f64::min);
+        let of = |boundary: &Self| match *boundary {
+            Self::Inlet { total_pressure, .. } => {
+                let g1 = gas.gamma - 1.0;
+                let rise = (total_pressure / lowest).max(1.0).powf(g1 / gas.gamma) - 1.0;
+                (2.0 / g1 * rise).sqrt()
+            }
+            Self::VelocityInlet { velocity: [u, v, w], temperature } => {
+                ((u * u + v * v + w * w) / temperature).sqrt()
+            }
+            _ => 0.0,
+        };
+        all.values().map(of).fold(mach, f64::max)
+    }
+
     /// Whether forces are summed on it.
     pub fn is_wall(&self) -> bool {
         self.kind().is_wall()

@@ -71,9 +71,14 @@ pub(crate) fn max_velocity_change(equations: Equations) -> f64 {
 }
 
 impl FlowConfig {
+    /// The Mach number of the fastest gas that the set-up tells of, see [`Boundary::fastest`].
+    fn fastest_mach(&self) -> f64 {
+        Boundary::fastest(&self.boundaries, self.gas.gas(), self.freestream.mach)
+    }
+
     /// The Mach number below which dissipation shrinks no further, at most 1.
     pub fn cutoff_mach(&self) -> f64 {
-        self.space.cutoff_mach.unwrap_or(CUTOFF * self.freestream.mach).min(1.0)
+        self.space.cutoff_mach.unwrap_or_else(|| CUTOFF * self.fastest_mach()).min(1.0)
     }
 
     /// The largest relative rise of density and pressure of a supersonic node in one step: five times the largest fall in flows around bodies, whose

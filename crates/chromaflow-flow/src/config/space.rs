@@ -12,7 +12,7 @@ pub struct Space {
     /// The same for the acoustic waves, which are slow at sonic lines and in shocks alone.
     pub acoustic_fix: f64,
     /// The Mach number below which changes of velocity dissipate no less, in Roe's flux and at slip walls, see
-    /// [`RoeFix`](crate::flux::RoeFix); `None` for three times the free stream's, 1 for none of it.
+    /// [`RoeFix`](crate::flux::RoeFix); `None` for three times that of the fastest gas that the set-up tells of ([`Boundary::fastest`](crate::bc::Boundary::fastest)), 1 for none of it.
     pub cutoff_mach: Option<f64>,
     /// What the dissipation of Roe's flux is multiplied by: 1, and less for large eddies.
     pub dissipation: f64,

@@ -163,11 +163,11 @@ impl StructuredConfig {
     }
 
     /// The Mach number below which dissipation shrinks no further, see [`RoeFix::cutoff_mach`](crate::flux::RoeFix::cutoff_mach): what is asked for, or by
-    /// Newton-Krylov steps five times the free stream's, so that slow flow is dissipated as flow at Mach 0.2 and faster flow by |A|. Plain steps have |A| at every
+    /// Newton-Krylov steps five times that of the fastest gas that the set-up tells of, see [`Boundary::fastest`], so that slow flow is dissipated as flow at Mach 0.2 and faster flow by |A|. Plain steps have |A| at every
     /// speed (1): their implicit operators have no more.
     pub fn cutoff_mach(&self) -> f64 {
-        let chosen = if self.takes_newton() { (5.0 * self.freestream.mach).min(1.0) } else { 1.0 };
-        self.cutoff_mach.unwrap_or(chosen)
+        let fastest = || Boundary::fastest(&self.boundaries, self.gas.gas(), self.freestream.mach);
+        self.cutoff_mach.unwrap_or_else(|| if self.takes_newton() { (5.0 * fastest()).min(1.0) } else { 1.0 })
     }
 
     /// Whether steps are Newton-Krylov steps.
