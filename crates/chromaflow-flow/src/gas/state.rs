@@ -111,6 +111,36 @@ pub fn temperature<T: Real>(gas: Gas<T>, w: &[T; 5]) -> T {
     gas.gamma * w[4] / w[0]
 }
 
+/// The larger one of the relative changes of the density and of the internal energy e = E - rho |u|^2 / 2 of a conserved state `q` that changes by `v`, to
+/// first order: |v_rho| / rho and |de| / e.
+///
+/// ```
+/// use chromaflow_flow::gas::{Gas, conserved, relative_change, relative_change_at_most};
+/// let q = conserved(Gas::AIR, &[0.1, 3.0, 0.0, 0.0, 0.01]);
+/// assert!((relative_change(&q, &[0.01, 0.03, 0.0, 0.0, 0.045 + 0.01]) - 0.4).abs() < 1e-12, "of e, which is 0.025");
+/// let v = [0.01, -0.02, 0.02, 0.0, 0.03];
+/// assert!(relative_change(&q, &v) < relative_change_at_most(&q) * v.iter().map(|v| v * v).sum::<f64>().sqrt());
+/// ```
+#[inline(always)]
+pub fn relative_change<T: Real>(q: &[T; 5], v: &[T; 5]) -> T {
+    let half = T::c(0.5);
+    let by_density = T::c(1.0) / q[0];
+    let u = [q[1] * by_density, q[2] * by_density, q[3] * by_density];
+    let kinetic = half * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
+    let internal = q[4] - q[0] * kinetic;
+    let change = v[4] + kinetic * v[0] - (u[0] * v[1] + u[1] * v[2] + u[2] * v[3]);
+    (v[0].abs() * by_density).max(change.abs() / internal)
+}
+
+/// The largest [`relative_change`] by a `v` of length 1: max(1 / rho, (1 + |u|^2 / 2) / e).
+#[inline(always)]
+pub fn relative_change_at_most<T: Real>(q: &[T; 5]) -> T {
+    let by_density = T::c(1.0) / q[0];
+    let u = [q[1] * by_density, q[2] * by_density, q[3] * by_density];
+    let kinetic = T::c(0.5) * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
+    by_density.max((T::c(1.0) + kinetic) / (q[4] - q[0] * kinetic))
+}
+
 /// Entropy function over the free stream's, gamma p / rho^gamma: 1 in the free stream and wherever no shock, heat or
 /// friction changed it.
 #[inline(always)]

@@ -70,6 +70,7 @@ pub fn kernels_of(config: &FlowConfig) -> Vec<KernelSource> {
     all.extend([crate::unstructured::cuda::kernel_source(), crate::gradient::cuda::kernel_source()]);
     if let Nonlinear::NewtonKrylov(_) = implicit.nonlinear {
         all.push(crate::unstructured::cuda::newton::kernel_source());
+        all.push(crate::march::newton::cuda::kernel_source());
     }
     all.push(Vectors::kernel_source(Storage::F64));
     all
@@ -86,6 +87,7 @@ pub fn kernel_sources() -> Vec<KernelSource> {
         crate::gradient::cuda::kernel_source(),
         crate::unstructured::cuda::kernel_source(),
         crate::unstructured::cuda::newton::kernel_source(),
+        crate::march::newton::cuda::kernel_source(),
         crate::grid::cuda::kernel_source(),
         crate::grid::device::kernel_source(),
     ];

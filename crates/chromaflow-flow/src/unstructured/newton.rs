@@ -8,7 +8,7 @@ use crate::bc::{MirrorNode, Wall, WallHeat, WallNode, mirror_rows, strong_wall_c
 use crate::config::NewtonKrylov;
 use crate::coupled::{CoupledSystem, Direction, FlowView};
 use crate::flux::spectral_radius;
-use crate::gas::{primitive, temperature};
+use crate::gas::{primitive, relative_change, relative_change_at_most, temperature};
 use crate::gradient::NodeRecord;
 use crate::jacobian::share_at;
 use crate::march::Moment;
@@ -37,6 +37,8 @@ struct FlowStep<'a> {
     pseudo_time: Vec<f64>,
     /// |q|
     size: f64,
+    /// Whether differences may take their step along any direction.
+    bears: bool,
     beside: Vec<Beside>,
     /// Where systems beside the flow have derivatives themselves, else empty: the flow as it is, and along the direction.
     way: Way,
@@ -108,6 +110,16 @@ impl NewtonStep for FlowStep<'_> {
         let own = self.system.share().map_or_else(|| norm2(team, own), |share| share.norm2(5, own));
         own.max(LEAST_SHARE * whole)
     }
+
+    fn relative_change(&mut self, team: &Team, v: &[f64]) -> f64 {
+        if self.bears {
+            return 0.0;
+        }
+        let (q, v, share) = (&self.q, v.as_chunks().0, self.system.share().map(|share| &**share));
+        let own = |row: usize| share.is_none_or(|share| share.owns(row));
+        newton::largest(team, share, q.len(), |i| if own(i) { relative_change(&q[i], &v[i]) } else { 0.0 })
+    }
+
     fn differentiate(&mut self, h: f64, v: &[f64], y: &mut [f64]) {
         let (system, n) = (&mut *self.system, 5 * self.q.len());
         let mut first = n;
@@ -277,6 +289,8 @@ impl FlowSystem {
             None => norm2(&team, values),
         };
         let size = norm_of(5, self.q.as_flattened());
+        let most =
+            newton::largest(&team, share.as_deref(), self.q.len(), |i| relative_change_at_most(&self.q[i]));
         let pseudo_time = self.pseudo_times(at);
         let weights: Vec<f64> = if by_change {
             pseudo_time.iter().map(|&time| if time > 0.0 { time } else { 1.0 }).collect()
@@ -309,9 +323,11 @@ impl FlowSystem {
             Way::default()
         };
         self.coupled = coupled;
+        let size = if directed { size } else { size * ((1 + unknowns) as f64).sqrt() };
         FlowStep {
             at: *at,
-            size: if directed { size } else { size * ((1 + unknowns) as f64).sqrt() },
+            bears: newton::bears(size, most),
+            size,
             way,
             q: self.q.clone(),
             residual: self.residual.clone(),

@@ -1,10 +1,13 @@
+#![allow(unsafe_code)]
 //! The same on a device. Twin: mod.rs.
 
-use super::difference_step;
+use super::{difference_step, kept_positive};
 use crate::config::NewtonKrylov;
+use crate::gpu::{blocks, source};
 use chromaflow::gpu::{GpuError, ShareCuda, Vectors};
 use chromaflow::krylov::{Control, KrylovCuda, LinearOperatorCuda, PreconditionerCuda};
-use chromaflow_device::cuda::DeviceBuffer;
+use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read, Share, Stream};
+use chromaflow_device::{enqueue, kernels};
 use std::cell::RefCell;
 
 /// What a Newton-Krylov step asks of a system on a device. Twin: [`NewtonStep`](super::NewtonStep).
@@ -17,6 +20,12 @@ pub trait NewtonStepCuda {
     /// # Errors
     /// A device's, as of all that follows.
     fn length(&mut self, v: &DeviceBuffer<f64>) -> Result<f64, GpuError>;
+
+    /// The largest [relative change](crate::gas::relative_change) of a state along v, whose [length](Self::length) was just asked for; 0 where differences
+    /// [bear](super::bears) any direction.
+    fn relative_change(&mut self, _v: &DeviceBuffer<f64>) -> Result<f64, GpuError> {
+        Ok(0.0)
+    }
 
     /// y = V/dt v + (R(q + h v) - R(q)) / h.
     fn differentiate(
@@ -66,6 +75,7 @@ impl<S: NewtonStepCuda> LinearOperatorCuda for Derivative<'_, '_, S> {
             return Ok(y.fill_bytes(0)?);
         }
         let h = difference_step(step.size(), length);
+        let h = kept_positive(h, step.relative_change(v)?);
         step.differentiate(h, v, y)
     }
 
@@ -81,5 +91,52 @@ impl<S: NewtonStepCuda> LinearOperatorCuda for Derivative<'_, '_, S> {
 
     fn share(&self) -> Option<&ShareCuda> {
         self.share
+    }
+}
+
+kernels! {
+    /// The kernel of `change.cu`.
+    struct Kernels {
+        largest_change: LargestChange { rows: u32, q: Read<f64>, v: Read<f64>, largest: Share<u64> },
+    }
+}
+
+/// The kernel of change.cu.
+pub(crate) fn kernel_source() -> KernelSource {
+    source("change", "", include_str!("change.cu")).records::<Kernels>()
+}
+
+/// Finds by how much states change.
+///
+/// **Launch shape**: a thread a row.
+pub(crate) struct ChangesCuda {
+    kernels: Kernels,
+    largest: DeviceBuffer<u64>,
+}
+
+impl ChangesCuda {
+    /// Compiles or loads the kernel.
+    pub(crate) fn new(stream: &Stream) -> Result<Self, GpuError> {
+        let kernels = Kernels::of(&stream.gpu().module(&kernel_source())?)?;
+        Ok(Self { kernels, largest: DeviceBuffer::zeroed(stream, 1)? })
+    }
+
+    /// The largest [relative change](crate::gas::relative_change) of the first `rows` states of `q` along v, or by any direction of length 1.
+    pub(crate) fn largest(
+        &mut self,
+        stream: &Stream,
+        rows: usize,
+        q: &DeviceBuffer<f64>,
+        v: Option<&DeviceBuffer<f64>>,
+    ) -> Result<f64, GpuError> {
+        assert!(q.len() >= 5 * rows && v.is_none_or(|v| v.len() >= 5 * rows));
+        self.largest.fill_bytes(0)?;
+        // SAFETY: vectors have five values a row.
+        unsafe {
+            enqueue! { self.kernels.largest_change.launch(blocks(rows, 256), 256), stream, LargestChange {
+                rows: rows as u32, q, v, largest: &self.largest,
+            } }?;
+        }
+        Ok(f64::from_bits(self.largest.download()?[0]))
     }
 }

@@ -5,9 +5,11 @@
 pub mod cuda;
 
 use crate::config::NewtonKrylov;
-use chromaflow::dist::Links;
+use crate::parallel;
+use chromaflow::dist::{Links, Share};
 use chromaflow::krylov::{Control, Gmres, LinearOperator, Preconditioner};
 use chromaflow::vector::norm2;
+use chromaflow_comm::Op;
 use chromaflow_device::Team;
 use std::cell::RefCell;
 
@@ -26,6 +28,11 @@ pub trait NewtonStep {
     /// |v| of a direction; over ranks of the whole of it, whose ghosts are not zero.
     fn norm(&self, team: &Team, v: &[f64]) -> f64 {
         norm2(team, v)
+    }
+
+    /// The largest [relative change](crate::gas::relative_change) of a state along v; 0 where differences [bear](bears) any direction.
+    fn relative_change(&mut self, _team: &Team, _v: &[f64]) -> f64 {
+        0.0
     }
 
     /// y = V/dt v + (R(q + h v) - R(q)) / h. Rows of what walls and conditions hold are those of the identity.
@@ -68,6 +75,31 @@ pub fn difference_step(size: f64, length: f64) -> f64 {
     100.0 * f64::EPSILON.sqrt() * size / length
 }
 
+/// The part of its density or internal energy that a difference changes a state by at most. Behind edges in hypersonic flow a vacuum is next to gas at
+/// full density, and 1e-6 of the one is more than all of the other.
+const MOST_CHANGE: f64 = 0.1;
+
+/// The step of a difference along whose direction states have the largest relative change `change`: h, or less.
+pub fn kept_positive(h: f64, change: f64) -> f64 {
+    if h * change > MOST_CHANGE { MOST_CHANGE / change } else { h }
+}
+
+/// Whether differences at states of size |q| may have [their step](difference_step) along any direction, where a change of length 1 is one of `most` at the
+/// most, relative to a state.
+pub fn bears(size: f64, most: f64) -> bool {
+    difference_step(size, 1.0) * most <= MOST_CHANGE
+}
+
+/// The largest of numbers of the rows, of all ranks' where there are any.
+pub fn largest(team: &Team, share: Option<&Share>, rows: usize, of: impl Fn(usize) -> f64 + Sync) -> f64 {
+    let of_rows = |rows: std::ops::Range<usize>| rows.map(&of).fold(0.0, f64::max);
+    let mut all = [parallel::reduce(team, rows, of_rows, |most: &mut f64, of| *most = most.max(of))];
+    if let Some(share) = share {
+        share.reduce(Op::Max, &mut all);
+    }
+    all[0]
+}
+
 struct Derivative<'a, 'b, S> {
     step: &'a RefCell<&'b mut S>,
     links: Option<&'a dyn Links>,
@@ -85,6 +117,7 @@ impl<S: NewtonStep> LinearOperator for Derivative<'_, '_, S> {
             return y.fill(0.0);
         }
         let h = difference_step(step.size(), length);
+        let h = kept_positive(h, step.relative_change(team, v));
         step.differentiate(h, v, y);
     }
 
@@ -98,5 +131,22 @@ struct Plain<'a, 'b, S>(&'a RefCell<&'b mut S>);
 impl<S: NewtonStep> Preconditioner for Plain<'_, '_, S> {
     fn apply(&mut self, _team: &Team, r: &[f64], z: &mut [f64]) {
         self.0.borrow_mut().precondition(r, z);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_change_states_by_a_tenth_at_most() {
+        for (size, length, change) in [(10.0, 2.0, 0.1), (1e3, 1.0, 1e6), (1.0, 1.0, 1e9)] {
+            let h = kept_positive(difference_step(size, length), change);
+            assert!(h * change <= 0.1 * (1.0 + 1e-15) && h <= difference_step(size, length));
+            // What states bear in any direction needs no look at this one.
+            assert!(!bears(size, change / length) || h == difference_step(size, length));
+        }
+        let of = |row: usize| [1.0, 7.0, 3.0][row];
+        assert_eq!([1, 2].map(|team| largest(&Team::new(team), None, 3, of)), [7.0; 2]);
     }
 }

@@ -14,7 +14,7 @@ use super::{Physics, residual};
 use crate::config::{Implicit, NewtonKrylov};
 use crate::equations::perfect_gas::{N, State};
 use crate::flux::RoeFix;
-use crate::gas::{conserved, primitive};
+use crate::gas::{conserved, primitive, relative_change, relative_change_at_most};
 use crate::march::linear::LinearSolver;
 use crate::march::newton::{self, LEAST_SHARE, NewtonStep};
 use crate::march::{FlowError, Host, Moment};
@@ -102,6 +102,8 @@ pub(super) struct GridStep<'a> {
     pseudo_time: Vec<f64>,
     /// |q|
     size: f64,
+    /// Whether differences may take their step along any direction.
+    bears: bool,
     share: Option<Arc<Share>>,
     /// Of turbulent flow, whose unknowns follow the flow's.
     along: Option<Along>,
@@ -199,6 +201,19 @@ impl NewtonStep for GridStep<'_> {
     fn norm(&self, team: &Team, v: &[f64]) -> f64 {
         let of = |v: &[f64]| norm(team, self.share.as_deref(), v);
         if self.directed() { of(&v[..self.residual.len()]).max(LEAST_SHARE * of(v)) } else { of(v) }
+    }
+
+    fn relative_change(&mut self, team: &Team, v: &[f64]) -> f64 {
+        if self.bears {
+            return 0.0;
+        }
+        let (gas, places, states) = (self.system.physics.gas, &self.newton.rows.places, &self.states);
+        let v = v.as_chunks().0;
+        newton::largest(team, self.share.as_deref(), places.len(), |row| {
+            let (state, at) = (&states[places[row].block as usize], places[row].at as usize);
+            let w = std::array::from_fn(|c| state[state.len() / N * c + at]);
+            relative_change(&conserved(gas, &w), &v[row])
+        })
     }
 
     fn differentiate(&mut self, h: f64, v: &[f64], y: &mut [f64]) {
@@ -334,6 +349,11 @@ impl StructuredSystem {
         b.extend(along.iter().flat_map(Along::measured));
         // A flow and what is beside it are as large; of a model that has derivatives itself steps go by the flow.
         let size = if along.is_some() && !local { size * 2.0_f64.sqrt() } else { size };
+        let places = &newton.rows.places;
+        let most = newton::largest(&team, share.as_deref(), places.len(), |row| {
+            let state = self.blocks[places[row].block as usize].state(places[row].at as usize);
+            relative_change_at_most(&conserved(gas, &state))
+        });
         let states = self.blocks.iter().map(|block| block.w.clone()).collect();
         let step = GridStep {
             at: *at,
@@ -341,6 +361,7 @@ impl StructuredSystem {
             residual,
             pseudo_time,
             size,
+            bears: newton::bears(size, most),
             share,
             along,
             weights,

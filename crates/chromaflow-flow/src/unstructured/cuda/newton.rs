@@ -11,8 +11,8 @@ use crate::coupled::{CoupledSystemCuda, DirectionCuda, FlowViewCuda};
 use crate::gpu::{ALONG, blocks, source};
 use crate::march::Moment;
 use crate::march::linear::LinearCuda;
-use crate::march::newton::LEAST_SHARE;
-use crate::march::newton::cuda::{self, NewtonStepCuda};
+use crate::march::newton::cuda::{self, ChangesCuda, NewtonStepCuda};
+use crate::march::newton::{LEAST_SHARE, bears};
 use chromaflow::gpu::{GpuError, ShareCuda, Storage, Vectors};
 use chromaflow::krylov::KrylovCuda;
 use chromaflow_device::cuda::{DeviceBuffer, DeviceSlice, KernelSource, Stream};
@@ -36,6 +36,9 @@ pub(super) struct NewtonCuda {
     friction: DeviceBuffer<f64>,
     /// |q|, with what stands beside the flow.
     size: f64,
+    /// Whether differences may take their step along any direction, and what finds how far states may move.
+    bears: bool,
+    changes: ChangesCuda,
     /// V/dt of each node.
     pseudo_time: DeviceBuffer<f64>,
     /// Partial sums of inner products.
@@ -106,6 +109,8 @@ impl NewtonCuda {
             residual: buffer(5 * n)?,
             friction: buffer(4 * solver.friction.len())?,
             size: 0.0,
+            bears: true,
+            changes: ChangesCuda::new(stream)?,
             pseudo_time: buffer(n)?,
             r: buffer(flow_part)?,
             z: buffer(flow_part)?,
@@ -145,6 +150,8 @@ impl NewtonCuda {
             system.set_base(view, (size, noise * norm), by_change, sums)
         })?;
         self.size = if self.way.is_some() { size } else { size * ((1 + unknowns) as f64).sqrt() };
+        let most = self.changes.largest(&flow.stream, flow.mesh.rows, &self.q, None)?;
+        self.bears = bears(self.size, flow.largest(most));
         Ok(())
     }
 
@@ -311,6 +318,17 @@ impl NewtonStepCuda for FlowStep<'_> {
 
     fn length(&mut self, v: &DeviceBuffer<f64>) -> Result<f64, GpuError> {
         self.newton.length(self.flow, v)
+    }
+
+    fn relative_change(&mut self, v: &DeviceBuffer<f64>) -> Result<f64, GpuError> {
+        let NewtonCuda { bears, changes, q, owned, .. } = &mut *self.newton;
+        if *bears {
+            return Ok(0.0);
+        }
+        // Over ranks the length was found without ghosts.
+        let v = if self.flow.share.is_some() { &*owned } else { v };
+        let change = changes.largest(&self.flow.stream, self.flow.mesh.rows, q, Some(v))?;
+        Ok(self.flow.largest(change))
     }
 
     fn differentiate(

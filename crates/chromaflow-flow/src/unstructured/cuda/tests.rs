@@ -384,6 +384,14 @@ fn cuda_thin_layers_of_a_small_inviscid_case_are_the_cpus() {
 }
 
 #[test]
+fn cuda_differences_leave_a_vacuum_its_gas() {
+    let Some(gpu) = gpu() else { return };
+    let mut solver = super::super::tests::into_vacuum();
+    solver.use_gpu(&gpu).unwrap();
+    assert_eq!(solver.run(|_| true), Outcome::Converged);
+}
+
+#[test]
 fn cuda_converges_with_every_policy_and_gives_the_same_bits_twice() {
     let Some(gpu) = gpu() else { return };
     for policy in [Policy::D, Policy::Ds, Policy::Dsh] {

@@ -17,8 +17,8 @@ use crate::flux::RoeFix;
 use crate::gpu::{blocks, optional};
 use crate::jacobian::cuda::Target;
 use crate::march::linear::LinearCuda;
-use crate::march::newton::LEAST_SHARE;
-use crate::march::newton::cuda::{self, NewtonStepCuda};
+use crate::march::newton::cuda::{self, ChangesCuda, NewtonStepCuda};
+use crate::march::newton::{LEAST_SHARE, bears};
 use crate::march::{FlowError, Moment};
 use beside::BesideCuda;
 use chromaflow::factor::block_ilu::cuda::DeviceBlockIlu;
@@ -171,6 +171,9 @@ pub(super) struct NewtonCuda {
     /// A turbulence model's part, and the flow's residual alone; none and empty without a model.
     pub(super) beside: Option<BesideCuda>,
     base: DeviceBuffer<f64>,
+    /// What finds how far states may move, and the state where the derivative is taken, where it may not move by any step of a difference; else empty.
+    changes: ChangesCuda,
+    tender: DeviceBuffer<f64>,
 }
 
 impl NewtonCuda {
@@ -209,6 +212,8 @@ impl NewtonCuda {
             b: DeviceBuffer::zeroed(stream, all)?,
             x: DeviceBuffer::zeroed(stream, all)?,
             base: DeviceBuffer::zeroed(stream, if beside.is_some() { n } else { 0 })?,
+            changes: ChangesCuda::new(stream)?,
+            tender: DeviceBuffer::zeroed(stream, 0)?,
             beside,
         })
     }
@@ -339,7 +344,11 @@ impl NewtonCuda {
             None => self.take_base(flow, &self.b, &self.x)?,
             Some(beside) => self.take_base(flow, &self.base, &beside.z)?,
         }
-        let Self { kernels, table, linear, krylov, vectors, sums, b, x, beside, base, .. } = self;
+        let Self {
+            kernels, table, linear, krylov, vectors, sums, b, x, beside, base, changes, tender, ..
+        } = self;
+        let q = beside.as_ref().map_or(&*x, |beside| &beside.z);
+        let most = flow.largest(changes.largest(&flow.stream, table.rows, q, None)?);
         let directed = beside.is_some() && BesideCuda::is_directed(flow);
         let size = if let Some(beside) = beside {
             beside.r.copy_from(&base.slice())?;
@@ -358,12 +367,31 @@ impl NewtonCuda {
         } else {
             flow.sum([vectors.dot(x, x, sums)?])[0].sqrt()
         };
+        *tender = DeviceBuffer::zeroed(&flow.stream, if bears(size, most) { 0 } else { N * table.rows })?;
+        if !tender.is_empty() {
+            let q = beside.as_ref().map_or(&*x, |beside| &beside.z);
+            tender.copy_from(&q.slice())?;
+        }
         flow.other.copy_from(&flow.w.slice())?;
         let (b, base) = if beside.is_some() { (&*b, &*base) } else { (&*b, &*b) };
         let beside = beside.as_mut();
         let at = *at;
-        let mut step =
-            GridStep { kernels, table, linear, vectors, sums, b, base, beside, directed, flow, at, size };
+        let mut step = GridStep {
+            kernels,
+            table,
+            linear,
+            vectors,
+            sums,
+            b,
+            base,
+            changes,
+            tender,
+            beside,
+            directed,
+            flow,
+            at,
+            size,
+        };
         let done = work(&mut step, krylov, x)?;
         let GridStep { flow, beside, .. } = step;
         flow.w.copy_from(&flow.other.slice())?;
@@ -384,6 +412,9 @@ pub(super) struct GridStep<'a> {
     b: &'a DeviceBuffer<f64>,
     /// The flow's residual where the derivative is taken.
     base: &'a DeviceBuffer<f64>,
+    changes: &'a mut ChangesCuda,
+    /// The state where it is taken, if it may not move by any step of a difference; else empty.
+    tender: &'a DeviceBuffer<f64>,
     beside: Option<&'a mut BesideCuda>,
     /// Whether the model has derivatives itself; residuals of the flow are then measured by V/dt.
     directed: bool,
@@ -404,6 +435,14 @@ impl NewtonStepCuda for GridStep<'_> {
         beside.r.copy_from(&v.part(0..self.base.len()))?;
         let of_flow = self.flow.sum([self.vectors.dot(&beside.r, &beside.r, self.sums)?])[0].sqrt();
         Ok(of_flow.max(LEAST_SHARE * whole))
+    }
+
+    fn relative_change(&mut self, v: &DeviceBuffer<f64>) -> Result<f64, GpuError> {
+        if self.tender.is_empty() {
+            return Ok(0.0);
+        }
+        let change = self.changes.largest(&self.flow.stream, self.table.rows, self.tender, Some(v))?;
+        Ok(self.flow.largest(change))
     }
 
     fn differentiate(

@@ -286,3 +286,11 @@ fn cuda_newton_krylov_marches_end_as_the_hosts() {
         close_step(name, (&[], &there.1), (&[], &here.1), 1e-8, 1e-8);
     }
 }
+
+#[test]
+fn cuda_differences_leave_a_vacuum_its_gas() {
+    let Some(gpu) = gpu() else { return };
+    let mut solver = crate::structured::tests::flows::into_vacuum();
+    solver.use_gpu(&gpu).unwrap();
+    assert_eq!(solver.run(|_| true), Outcome::Converged);
+}
