@@ -62,7 +62,7 @@ fn section(scan: &mut Scan, things: Things, dimension: usize, all: &mut Collecte
             for c in &mut x[..dimension] {
                 *c = scan.real("a coordinate")?;
             }
-            all.node(x, scan.place());
+            all.node(x, scan.place()?);
             scan.real("a reference")?;
             continue;
         }
@@ -72,7 +72,7 @@ fn section(scan: &mut Scan, things: Things, dimension: usize, all: &mut Collecte
             let number = scan.int("a node")?;
             *slot = crate::parse::binary::node(number).map_err(|what| scan.error(what))?;
         }
-        let place = scan.place();
+        let place = scan.place()?;
         let reference = scan.int("a reference")?;
         all.add(things, &list[..corners], reference, place);
     }

@@ -84,11 +84,16 @@ impl Scan {
         Ok(Some(text))
     }
 
-    fn fill_word(&mut self, what: &str) -> Result<(), MeshError> {
-        self.word.clear();
+    fn skip_blanks(&mut self) -> Result<(), MeshError> {
         while self.peek()?.is_some_and(|b| b.is_ascii_whitespace()) {
             self.step();
         }
+        Ok(())
+    }
+
+    fn fill_word(&mut self, what: &str) -> Result<(), MeshError> {
+        self.word.clear();
+        self.skip_blanks()?;
         while let Some(b) = self.peek()?.filter(|b| !b.is_ascii_whitespace()) {
             self.step();
             self.word.push(b);
@@ -105,9 +110,7 @@ impl Scan {
     /// The next word of a text that begins with a letter, numbers and comments behind `#` passed over; `None` at the end of the file.
     pub(super) fn keyword(&mut self) -> Result<Option<Vec<u8>>, MeshError> {
         loop {
-            while self.peek()?.is_some_and(|b| b.is_ascii_whitespace()) {
-                self.step();
-            }
+            self.skip_blanks()?;
             match self.peek()? {
                 None => return Ok(None),
                 Some(b'#') => drop(self.rest_of_line()?),
@@ -166,9 +169,13 @@ impl Scan {
         text::real(&self.word).ok_or_else(|| self.wrong(what))
     }
 
-    /// Where we are: the byte in a binary file, the line in a text.
-    pub(super) fn place(&self) -> u64 {
-        if self.binary { self.offset } else { self.line }
+    /// Where the next number is: its byte in a binary file, its line in a text.
+    pub(super) fn place(&mut self) -> Result<u64, MeshError> {
+        if self.binary {
+            return Ok(self.offset);
+        }
+        self.skip_blanks()?;
+        Ok(self.line)
     }
 
     pub(super) fn error(&self, what: impl Into<String>) -> MeshError {

@@ -4,32 +4,23 @@
 //! elements; a boundary entity of no group becomes a marker of its own number. **Source**: Gmsh reference manual, "Gmsh
 //! mesh file formats".
 
+#[cfg(test)]
+mod tests;
+mod types;
+
 use super::scan::Scan;
 use crate::raw::{Flat, Raw};
 use crate::{Kind, MeshError};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
+use types::{Type, kind};
 
 /// A boundary patch: the dimension, whether it is a physical group, its number.
 type Patch = (u8, bool, i64);
 
-/// Type number, dimension and number of nodes of the elements that are read.
-const TYPES: [(i64, u8, usize); 8] =
-    [(15, 0, 1), (1, 1, 2), (2, 2, 3), (3, 2, 4), (4, 3, 4), (5, 3, 8), (6, 3, 6), (7, 3, 5)];
-
-/// Types of higher order and their nodes, by the type of first order whose corners they have, which stand first.
-const HIGHER: [(i64, &[(i64, usize)]); 7] = [
-    (1, &[(8, 3), (26, 4), (27, 5), (28, 6)]),
-    (2, &[(9, 6), (20, 9), (21, 10), (22, 12), (23, 15), (24, 15), (25, 21)]),
-    (3, &[(10, 9), (16, 8), (36, 16), (37, 25), (38, 36), (39, 12)]),
-    (4, &[(11, 10), (29, 20), (30, 35), (31, 56)]),
-    (5, &[(12, 27), (17, 20), (92, 64), (93, 125)]),
-    (6, &[(13, 18), (18, 15), (90, 40), (91, 75)]),
-    (7, &[(14, 14), (19, 13), (118, 30), (119, 55)]),
-];
-
-/// An element's type: its number (of first order), dimension, corners, and further nodes.
-type Type = (i64, u8, usize, usize);
+/// Why a file may have no cells.
+const SAVED: &str = "Gmsh saves what is in a physical group, where there is any: give the whole domain a Physical Surface (planar) or Physical Volume, or \
+                     set Mesh.SaveAll = 1";
 
 #[derive(Default)]
 struct Reader {
@@ -40,6 +31,8 @@ struct Reader {
     names: HashMap<(i64, i64), String>,
     /// First physical group of each entity.
     groups: HashMap<(u8, i64), i64>,
+    /// Further ones: an entity, the group.
+    overlaps: Vec<((u8, i64), i64)>,
     /// Elements of one and two dimensions; the fourth node `u32::MAX` where there are fewer.
     lines: Vec<([u32; 2], Patch, u64)>,
     surfaces: Vec<([u32; 4], Patch, u64)>,
@@ -182,6 +175,8 @@ impl Reader {
                     let group = scan.int(what)?.abs();
                     if k == 0 {
                         self.groups.insert((dimension, tag), group);
+                    } else {
+                        self.overlaps.push(((dimension, tag), group));
                     }
                 }
                 if dimension > 0 {
@@ -196,7 +191,7 @@ impl Reader {
 
     fn node(&mut self, tag: u64, scan: &mut Scan) -> Result<(), MeshError> {
         let mut x = [0.0; 3];
-        let place = scan.place();
+        let place = scan.place()?;
         for c in &mut x {
             *c = scan.real("a coordinate")?;
         }
@@ -264,7 +259,7 @@ impl Reader {
                 let kind = kind(scan.int("the element's type")?, scan)?;
                 let group = self.groups.get(&(kind.1, entity)).copied().unwrap_or(0);
                 for _ in 0..scan.size(what)? {
-                    let place = scan.place();
+                    let place = scan.place()?;
                     scan.size("an element")?;
                     self.element(scan, kind, group, entity, place)?;
                 }
@@ -278,7 +273,7 @@ impl Reader {
         let mut done = 0;
         while done < n {
             // Binary files tell the type once for many elements, text files every time.
-            let mut place = scan.place();
+            let mut place = scan.place()?;
             let (kind, many, tags) = if scan.binary {
                 let kind = kind(scan.int("the element's type")?, scan)?;
                 (kind, scan.int(what)?, scan.int(what)?)
@@ -292,7 +287,7 @@ impl Reader {
             }
             for _ in 0..many {
                 if scan.binary {
-                    place = scan.place();
+                    place = scan.place()?;
                     scan.int("an element")?;
                 }
                 let mut tag = [0; 2];
@@ -415,14 +410,31 @@ impl Reader {
         let mut markers: BTreeMap<Patch, usize> = patches.map(|p| (p, 0)).collect();
         for (&(dimension, physical, tag), slot) in &mut markers {
             let what = if dimension == 1 { "curve" } else { "surface" };
-            let name = if physical {
-                self.names.get(&(i64::from(dimension), tag)).cloned().unwrap_or_else(|| tag.to_string())
-            } else {
-                format!("{what}_{tag}")
-            };
+            let name = if physical { self.group(dimension, tag) } else { format!("{what}_{tag}") };
             *slot = self.raw.marker(name, None);
         }
         markers
+    }
+
+    /// The name of a physical group, or its number.
+    fn group(&self, dimension: u8, tag: i64) -> String {
+        self.names.get(&(i64::from(dimension), tag)).cloned().unwrap_or_else(|| tag.to_string())
+    }
+
+    /// Says which physical groups share entities of the boundary, which has these dimensions: a face has one marker.
+    fn tell_overlaps(&mut self, of: u8) {
+        let shared = self.overlaps.iter().filter(|(entity, _)| entity.0 == of);
+        let pairs: BTreeSet<(i64, i64)> = shared
+            .filter(|(entity, _)| self.patches.contains_key(entity))
+            .map(|(entity, group)| (self.groups[entity], *group))
+            .collect();
+        for (kept, other) in pairs {
+            let [kept, other] = [kept, other].map(|group| self.group(of, group));
+            let what = if of == 1 { "curves" } else { "surfaces" };
+            self.raw.notes.push(format!(
+                "{what} that are in the physical groups {kept:?} and {other:?} are of the marker {kept:?} alone: give them groups of their own for both names"
+            ));
+        }
     }
 
     fn finish(mut self, path: &Path) -> Result<Raw, MeshError> {
@@ -440,13 +452,27 @@ impl Reader {
                 self.raw.face(markers[patch], &nodes[..corners], *place);
             }
             self.partners(&markers, 2);
+            self.tell_overlaps(2);
             return Ok(self.raw);
         }
+        if self.surfaces.is_empty() {
+            return Err(MeshError::unsupported(
+                path,
+                format!("no element fills a plane or a volume. {SAVED}"),
+            ));
+        }
         let corners = |nodes: &[u32; 4]| nodes[..if nodes[3] == u32::MAX { 3 } else { 4 }].to_vec();
-        self.raw.lay_flat(self.surfaces.iter().flat_map(|s| corners(&s.0)), path)?;
+        let flat = self.raw.lay_flat(self.surfaces.iter().flat_map(|s| corners(&s.0)), path);
+        flat.map_err(|error| match error {
+            MeshError::Unsupported { path, what } => {
+                MeshError::Unsupported { path, what: format!("{what}. {SAVED}") }
+            }
+            other => other,
+        })?;
         let lines = std::mem::take(&mut self.lines);
         let markers = self.markers(lines.iter().map(|l| l.1));
         self.partners(&markers, 1);
+        self.tell_overlaps(1);
         let mut flat = Flat { edges: vec![Vec::new(); markers.len()], ..Flat::default() };
         for (nodes, patch, place) in &lines {
             flat.edges[markers[patch]].push(*nodes);
@@ -464,19 +490,4 @@ impl Reader {
         self.raw.flat = Some(flat);
         Ok(self.raw)
     }
-}
-
-/// The type of this number.
-fn kind(number: i64, scan: &Scan) -> Result<Type, MeshError> {
-    let higher = |&(linear, all): &(i64, &[(i64, usize)])| {
-        all.iter().find(|t| t.0 == number).map(|&(_, nodes)| (linear, nodes))
-    };
-    let (linear, nodes) = HIGHER.iter().find_map(higher).unwrap_or((number, 0));
-    let found = TYPES.into_iter().find(|t| t.0 == linear);
-    let (number, dimension, corners) = found.ok_or_else(|| {
-        scan.error(format!(
-            "element type {number}, which is not read; save the mesh with Mesh.ElementOrder = 1"
-        ))
-    })?;
-    Ok((number, dimension, corners, nodes.saturating_sub(corners)))
 }
