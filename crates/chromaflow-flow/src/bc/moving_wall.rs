@@ -23,10 +23,8 @@ pub(super) static WORD: Word = Word {
             rotation: given.vector("rotation").unwrap_or_default(),
             center: given.vector("center").unwrap_or_default(),
         };
-        if motion == Motion::NONE {
-            return Err(
-                "`moving_wall` needs `velocity` or `rotation`: three numbers, not all zero".to_owned()
-            );
+        if !given.has("velocity") && !given.has("rotation") {
+            return Err("`moving_wall` needs `velocity` or `rotation`, three numbers: [x, y, z]".to_owned());
         }
         let temperature = given.has("temperature").then(|| given.ratio("temperature")).transpose()?;
         Ok(Boundary::MovingWall { motion, temperature })

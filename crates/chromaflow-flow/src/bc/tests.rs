@@ -313,6 +313,10 @@ fn words_and_parameters() {
     );
     let inlet = Boundary::VelocityInlet { velocity: [1.0, 0.0, 0.0], temperature: 1.0 };
     assert_eq!(make("velocity_inlet", &[("velocity", x()), ("temperature", one())]), Ok(inlet));
+    assert_eq!(make("velocity_inlet", &[("velocity", x())]), Ok(inlet));
+    // A sweep of velocities may begin at rest.
+    let rest = Boundary::MovingWall { motion: Motion::NONE, temperature: None };
+    assert_eq!(make("moving_wall", &[("velocity", Value::Vector([0.0; 3]))]), Ok(rest));
     for (word, list, part) in [
         ("mass_flow_outlet", &[][..], "needs `mass_flow`"),
         ("mass_flow_outlet", &[("mass_flow", Value::Number(-1.0))], "-1"),

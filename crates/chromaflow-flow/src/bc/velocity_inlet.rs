@@ -10,12 +10,12 @@ pub(super) static WORD: Word = Word {
     text: "Subsonic inflow of given `velocity` and `temperature`; the pressure comes from inside.",
     parameters: &[
         Parameter::vector("velocity", "velocity over the free stream's speed of sound."),
-        Parameter::number("temperature", "temperature over the free stream's."),
+        Parameter::number("temperature", "temperature over the free stream's; default 1."),
     ],
     read: |given| {
         let velocity = given.vector("velocity");
         let velocity = velocity.ok_or("`velocity_inlet` needs `velocity`, three numbers: [x, y, z]")?;
-        Ok(Boundary::VelocityInlet { velocity, temperature: given.ratio("temperature")? })
+        Ok(Boundary::VelocityInlet { velocity, temperature: given.ratio_or("temperature", 1.0)? })
     },
 };
 
