@@ -6,6 +6,7 @@ mod report;
 mod structured;
 mod transform;
 
+use crate::case::guess::says;
 use crate::context::{Context, ensure_writable};
 use crate::error::{CliError, CliResult, Done};
 use chromaflow_flow::grid::is_plot3d;
@@ -322,9 +323,7 @@ fn extract(input: &Input, output: &Path, markers: &[String], ctx: &Context) -> C
     }
     ensure_writable(output)?;
     let mesh = input.mesh()?;
-    let outer = |name: &str| {
-        ["sym", "far", "inlet", "outlet"].iter().any(|part| name.to_ascii_lowercase().contains(part))
-    };
+    let outer = |name: &str| says(name, &["sym", "symmetry", "far", "farfield", "inlet", "outlet"]);
     let mut names = markers.to_vec();
     if names.is_empty() {
         names.extend(mesh.markers.iter().map(|m| m.name.clone()).filter(|name| !outer(name)));

@@ -1,7 +1,7 @@
 //! `chromaflow new`: a commented case for a mesh.
 
 use super::write_new;
-use crate::case::guess::{GROUNDS, Proposal, bounds, is_outside, lines, proposals, reach_of};
+use crate::case::guess::{GROUNDS, Proposal, bounds, is_outside, lines, proposals, reach_of, says};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
 use crate::run::{WallCells, known};
@@ -141,8 +141,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
 
 /// Whether a wall's name is that of a part that stands along the stream, however thick it looks where a row or half of it is meshed.
 fn says_slender(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["wing", "airfoil", "blade", "vane", "nacelle", "cowl"].iter().any(|word| name.contains(word))
+    says(name, &["wing", "airfoil", "blade", "vane", "nacelle", "cowl"])
 }
 
 /// Whether one of several walls is a closed body that stands across the stream.
@@ -243,14 +242,13 @@ impl Body {
 /// The axis that a plane of symmetry is normal to.
 fn across(mesh: &Mesh) -> Option<usize> {
     normal_of(mesh, |m| {
-        known(m).is_some_and(|b| b.word() == "symmetry") || m.name.to_ascii_lowercase().contains("sym")
+        known(m).is_some_and(|b| b.word() == "symmetry") || says(&m.name, &["sym", "symmetry"])
     })
 }
 
 /// The axis that the ground is normal to, along which lift points.
 fn ground(mesh: &Mesh) -> Option<usize> {
-    let says = |m: &Marker| GROUNDS.iter().any(|word| m.name.to_ascii_lowercase().contains(word));
-    normal_of(mesh, says).filter(|axis| *axis > 0)
+    normal_of(mesh, |m| says(&m.name, &GROUNDS)).filter(|axis| *axis > 0)
 }
 
 /// The axis that the first such marker is normal to, where it lies in a plane.

@@ -1,35 +1,15 @@
 //! Conditions that markers without one may be meant to have: by their code in a .mapbc file, their name, their place.
 
+mod names;
+
+pub use names::{GROUNDS, says};
+
 use super::CaseFile;
 use crate::run::{WallCells, known};
 use chromaflow_flow::mesh::periodic::partner_of;
-use chromaflow_flow::mesh::{Marker, Mesh, Passage, passage};
+use chromaflow_flow::mesh::{Marker, Mesh, Passage, cross, norm, passage, sub};
+use names::by_name;
 use std::fmt::Write;
-
-/// What stands in a name, and the condition that it speaks for; the first one found counts.
-const NAMES: [(&[&str], Guess); 13] = [
-    (&["period", "cyclic"], Guess::Periodic),
-    (&["sym"], Guess::Symmetry),
-    (&["far", "freestream", "riemann"], Guess::Farfield),
-    (&["extrapol"], Guess::Extrapolation),
-    (&["noslip", "viscous", "adiabatic"], Guess::NoSlip),
-    (&["slip", "tangency", "inviscid", "euler"], Guess::SlipWall),
-    // The wall of an inlet, or the outer one of a pipe, is a wall.
-    (&["wall"], Guess::Wall),
-    (&["inlet", "inflow", "nozzle"], Guess::Inlet),
-    (&["outlet", "outflow", "exit", "backpressure"], Guess::Outlet),
-    (&["wing", "airfoil", "body", "fuselage", "cylinder", "plate", "tail", "flap", "slat"], Guess::Wall),
-    (&["blade", "vane", "nacelle", "pylon", "cowl", "hub", "shroud", "casing", "building"], Guess::Wall),
-    (&GROUNDS, Guess::Wall),
-    (&["outer", "ambient", "top"], Guess::Farfield),
-];
-
-/// Walls that bodies stand on, or drive along.
-pub const GROUNDS: [&str; 4] = ["ground", "road", "floor", "terrain"];
-
-/// Names that say all by themselves, with or without a number.
-const WHOLE_NAMES: [(&[&str], Guess); 3] =
-    [(&["in", "entry", "entrance"], Guess::Inlet), (&["out"], Guess::Outlet), (&["ff"], Guess::Farfield)];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Guess {
@@ -72,9 +52,11 @@ pub fn proposals(mesh: &Mesh, viscous: bool) -> Vec<Proposal> {
     let (low, high) = bounds(mesh.nodes.iter().copied());
     let named = |marker: &Marker| match by_name(&marker.name) {
         // What comes out of a nozzle comes through a plane; its sides are walls.
-        Some(Guess::Inlet) if says_nozzle(&marker.name) && plane_of(mesh, marker).is_none() => {
+        Some(Guess::Inlet) if says(&marker.name, &["nozzle"]) && plane_of(mesh, marker).is_none() => {
             Some(Guess::Wall)
         }
+        // The top of a body is not far away from it.
+        Some(Guess::Farfield) if stands_inside(mesh, marker) => None,
         other => other,
     };
     let told = |marker: &Marker| by_code(marker).or_else(|| named(marker));
@@ -228,19 +210,6 @@ fn by_code(marker: &Marker) -> Option<Guess> {
     })
 }
 
-fn says_nozzle(name: &str) -> bool {
-    name.to_lowercase().contains("nozzle")
-}
-
-fn by_name(name: &str) -> Option<Guess> {
-    // "free stream", "Free-Stream" and "FREE_STREAM" are one.
-    let name: String = name.to_lowercase().chars().filter(|c| !matches!(c, ' ' | '_' | '-' | '.')).collect();
-    let alone = name.trim_matches(|c: char| c.is_ascii_digit());
-    let whole = WHOLE_NAMES.iter().find(|(words, _)| words.contains(&alone));
-    let part = || NAMES.iter().find(|(words, _)| words.iter().any(|word| name.contains(word)));
-    whole.or_else(part).map(|(_, guess)| *guess)
-}
-
 /// A marker that lies in one plane at an end of a three-dimensional mesh, along the stream, is a symmetry plane; one that reaches the bounds of the
 /// mesh on several sides, or lies across the stream, is far away; all else is a wall.
 fn by_place(mesh: &Mesh, marker: &Marker, low: [f64; 3], high: [f64; 3]) -> (Guess, &'static str) {
@@ -279,6 +248,32 @@ pub fn is_outside(mesh: &Mesh, marker: &Marker) -> bool {
     in_box() || is_end(mesh, marker).is_some()
 }
 
+/// Faces of a marker that are looked at to see where it stands.
+const LOOKED_AT: usize = 16;
+
+/// Whether a marker stands free inside a mesh: it touches none of the mesh's bounds, of a mesh in space one at most, which may be a plane of symmetry, and
+/// before most of its faces there is more of the mesh, behind what they bound.
+fn stands_inside(mesh: &Mesh, marker: &Marker) -> bool {
+    let (low, high) = bounds(mesh.nodes.iter().copied());
+    let axes = if mesh.planar.is_some() { 0..2 } else { 0..3 };
+    let within = 1e-6 * axes.clone().map(|k| high[k] - low[k]).fold(0.0, f64::max);
+    let (a, b) = reach_of(mesh, marker);
+    let touched = axes.map(|k| usize::from(a[k] - low[k] < within) + usize::from(high[k] - b[k] < within));
+    if touched.sum::<usize>() > usize::from(mesh.planar.is_none()) {
+        return false;
+    }
+    let faces =
+        marker.triangles.iter().map(|t| t.as_slice()).chain(marker.quads.iter().map(|q| q.as_slice()));
+    let every = faces.clone().count().div_ceil(LOOKED_AT).max(1);
+    let [mut before, mut all] = [0; 2];
+    for face in faces.step_by(every) {
+        let Some(plane) = plane_through(mesh, [face[0], face[1], face[2]], within) else { continue };
+        all += 1;
+        before += usize::from(mesh.nodes.iter().any(|&x| plane.beyond(x) > within));
+    }
+    2 * before > all
+}
+
 /// Of a marker that lies in one plane, of any direction, with the mesh on one side of it, as the sides of a sector: how much of its normal
 /// lies along x.
 fn is_end(mesh: &Mesh, marker: &Marker) -> Option<f64> {
@@ -301,6 +296,14 @@ impl Plane {
     }
 }
 
+/// Through three nodes that turn counterclockwise seen from outside; `within` as planes have it.
+fn plane_through(mesh: &Mesh, [a, b, c]: [u32; 3], within: f64) -> Option<Plane> {
+    let [a, b, c] = [a, b, c].map(|n| mesh.nodes[n as usize]);
+    let normal = cross(sub(b, a), sub(c, a));
+    let length = norm(normal);
+    (length > 0.0).then(|| Plane { point: a, normal: normal.map(|n| n / length), within })
+}
+
 /// The plane in which all nodes of a marker lie, where there is one.
 fn plane_of(mesh: &Mesh, marker: &Marker) -> Option<Plane> {
     let at = |n: u32| mesh.nodes[n as usize];
@@ -310,10 +313,10 @@ fn plane_of(mesh: &Mesh, marker: &Marker) -> Option<Plane> {
     let mut normal = [0.0; 3];
     let quads = marker.quads.iter().flat_map(|&[a, b, c, d]| [[a, b, c], [a, c, d]]);
     for [a, b, c] in marker.triangles.iter().copied().chain(quads) {
-        let [u, v] = [at(b), at(c)].map(|x| std::array::from_fn::<f64, 3, _>(|k| x[k] - at(a)[k]));
-        (0..3).for_each(|k| normal[k] += u[(k + 1) % 3] * v[(k + 2) % 3] - u[(k + 2) % 3] * v[(k + 1) % 3]);
+        let part = cross(sub(at(b), at(a)), sub(at(c), at(a)));
+        (0..3).for_each(|k| normal[k] += part[k]);
     }
-    let length = normal.iter().map(|n| n * n).sum::<f64>().sqrt();
+    let length = norm(normal);
     let mut nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
     let &first = nodes.next()?;
     let plane = Plane { point: at(first), normal: normal.map(|n| n / length), within };
@@ -476,30 +479,25 @@ mod tests {
         assert_eq!(parsed.len(), 6, "they can be pasted");
     }
 
+    /// What lies inside a mesh is not far away, whatever it is called; what bounds the mesh is, in pieces, too.
     #[test]
-    fn names_of_conditions_in_other_codes_are_known() {
-        for (name, expected) in [
-            ("back_pressure", Guess::Outlet),
-            ("farfield_riem", Guess::Farfield),
-            ("extrapolate", Guess::Extrapolation),
-            ("viscous_solid", Guess::NoSlip),
-            ("Free Stream", Guess::Farfield),
-            ("FREE-STREAM", Guess::Farfield),
-            ("No Slip", Guess::NoSlip),
-            ("supersonic inflow", Guess::Inlet),
-            ("IN_1", Guess::Inlet),
-            ("out", Guess::Outlet),
-            ("FF", Guess::Farfield),
-            ("Top Wall", Guess::Wall),
-            ("outer_wall", Guess::Wall),
-            ("inlet-wall", Guess::Wall),
-            ("wing_top", Guess::Wall),
-            ("tunnel-top", Guess::Farfield),
-        ] {
-            assert!(by_name(name) == Some(expected), "{name}");
-        }
-        assert!(by_name("pressure").is_none());
-        assert!(by_name("intake").is_none());
+    fn what_stands_inside_is_not_far_away() {
+        let airfoil = Airfoil { cells: [16, 4], radius: 10.0, growth: 1.5, triangles: false };
+        let mut mesh = named(airfoil.mesh(), &["top", "far"]);
+        // An eighth of the circle, which touches none of the bounds.
+        let at = |n: u32| mesh.nodes[n as usize];
+        let eighth =
+            |q: &[u32; 4]| q.iter().all(|&n| at(n)[0] > 0.0 && at(n)[1] > 1.0 && at(n)[0] > 0.1 * at(n)[1]);
+        let (piece, rest): (Vec<_>, _) = mesh.markers[1].quads.iter().copied().partition(eighth);
+        assert!(!piece.is_empty());
+        let (a, b) = bounds(piece.iter().flatten().map(|&n| at(n)));
+        assert!(b[0] < 9.9 && b[1] < 9.9 && a[0] > 0.0, "{a:?} {b:?}");
+        mesh.markers[1].quads = rest;
+        mesh.markers.push(Marker { name: "far_top".to_owned(), quads: piece, ..Marker::default() });
+        let far = "\"farfield\"";
+        let told: Vec<_> = proposals(&mesh, false).into_iter().map(|p| (p.marker, p.value)).collect();
+        let of = |name: &str| told.iter().find(|(marker, _)| marker == name).unwrap().1.as_str();
+        assert_eq!([of("top"), of("far"), of("far_top")], ["\"slip_wall\"", far, far]);
     }
 
     /// What FUN3D's codes say of inflow and outflow goes before names.
