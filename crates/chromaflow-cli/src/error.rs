@@ -55,6 +55,16 @@ impl CliError {
         CliError::Environment(error.to_string())
     }
 
+    /// The same with what was noted before, which may be why.
+    #[must_use]
+    pub fn noted(self, notes: &[String]) -> Self {
+        let add = |message: String| notes.iter().fold(message, |all, note| all + "\nnote: " + note);
+        match self {
+            CliError::Input(message) => CliError::Input(add(message)),
+            CliError::Environment(message) => CliError::Environment(add(message)),
+        }
+    }
+
     /// The exit status.
     pub fn status(&self) -> u8 {
         match self {

@@ -19,6 +19,8 @@ pub struct Prepared {
     pub mesh_path: PathBuf,
     /// The mesh, scaled and refined; of one that ranks read by slices the boundary.
     pub mesh: Mesh,
+    /// What was left out of the mesh, or assumed, as it was read.
+    pub notes: Vec<String>,
     /// How much the whole mesh has of everything.
     pub counts: Counts,
     /// How several ranks came to the mesh, and why.
@@ -52,7 +54,7 @@ pub fn prepare_mesh(source: Source, mut case: CaseFile, threads: usize) -> CliRe
     case.check(&source)?;
     let mesh_path = case.mesh_path(&source)?;
     let options = ReadOptions { threads, ..case.read_options(&source)? };
-    let mut mesh = mesh::read(&mesh_path, &options)?;
+    let (mut mesh, notes) = mesh::read_with_notes(&mesh_path, &options)?;
     for _ in 0..case.mesh.refine {
         mesh = mesh::refine(&mesh).map_err(|e| source.error(&["mesh", "refine"], &e.to_string()))?;
     }
@@ -67,13 +69,15 @@ pub fn prepare_mesh(source: Source, mut case: CaseFile, threads: usize) -> CliRe
     }
     let markers: Vec<_> = mesh.markers.iter().map(|m| (m.name.clone(), known(m))).collect();
     if let Some(message) = case.without_condition(&mesh, |_| false) {
-        return Err(source.error(&["boundary"], &message));
+        return Err(source.error(&["boundary"], &message).noted(&notes));
     }
     let stretching = case.choose_on_mesh(&mesh, threads);
-    let mut config = case.config(&source, &markers, mesh.planar.is_some())?;
+    // A marker that the mesh does not have may have been left out.
+    let mut config =
+        case.config(&source, &markers, mesh.planar.is_some()).map_err(|error| error.noted(&notes))?;
     config.lines = case.read_lines(&source, &mesh)?;
     let counts = Counts::of(&mesh);
-    Ok(Prepared { source, case, mesh_path, mesh, counts, way: None, config, stretching })
+    Ok(Prepared { source, case, mesh_path, mesh, notes, counts, way: None, config, stretching })
 }
 
 /// The condition that a mesh file itself gives: the planes of a planar mesh, FUN3D's codes of a `.mapbc` file.

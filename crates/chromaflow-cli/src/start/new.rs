@@ -81,7 +81,8 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let path = found(&args.mesh)?;
     let case = args.case.clone().unwrap_or_else(|| case_name(&args.mesh));
     super::refuse_old(&case, args.force)?;
-    let mesh = mesh::read(&path, &ReadOptions { mapbc: args.mapbc.clone(), ..ReadOptions::default() })?;
+    let options = ReadOptions { mapbc: args.mapbc.clone(), ..ReadOptions::default() };
+    let (mesh, notes) = mesh::read_with_notes(&path, &options)?;
     let no_slip = |m: &Marker| known(m).is_some_and(|b| b.is_no_slip());
     let (inviscid, viscous) = (proposals(&mesh, false), proposals(&mesh, true));
     let without_slip =
@@ -134,8 +135,11 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
             print!("\n[boundary], to be checked:\n{}", lines(&open));
         }
         println!("\n    chromaflow run {0} --check\n    chromaflow run {0}", case.display());
+        for note in &notes {
+            println!("note: {note}");
+        }
     }
-    ctx.write_json(&json!({ "case": case, "mesh": path, "equations": equations }))?;
+    ctx.write_json(&json!({ "case": case, "mesh": path, "equations": equations, "notes": notes }))?;
     Ok(Done::Success)
 }
 

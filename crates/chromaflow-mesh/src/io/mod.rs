@@ -120,14 +120,22 @@ impl Format {
 /// # Errors
 /// When the file cannot be read, is damaged, or holds a mesh that no solver can use; with the place.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Mesh, MeshError> {
+    read_with_notes(path, options).map(|(mesh, _)| mesh)
+}
+
+/// As [`read`], and what was left out or assumed.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with_notes(path: &Path, options: &ReadOptions) -> Result<(Mesh, Vec<String>), MeshError> {
     if options.format.is_none() && grid::is_plot3d(path) {
-        return read_blocks(path);
+        return read_blocks(path).map(|mesh| (mesh, Vec::new()));
     }
     let loaded = load(path, options)?;
     if loaded.report.errors() > 0 {
         return Err(MeshError::Broken { path: path.to_owned(), report: Box::new(loaded.report) });
     }
-    Ok(loaded.mesh)
+    Ok((loaded.mesh, loaded.notes))
 }
 
 fn read_blocks(path: &Path) -> Result<Mesh, MeshError> {

@@ -261,7 +261,8 @@ impl Flow for OnMesh<'_> {
     }
 
     fn notes(&self) -> Vec<String> {
-        slipping(&self.prepared.config.boundaries, self.prepared.config.equations).into_iter().collect()
+        let Prepared { notes, config, .. } = self.prepared;
+        notes.iter().cloned().chain(slipping(&config.boundaries, config.equations)).collect()
     }
 
     fn check(&self, ctx: &Context) -> CliResult<()> {

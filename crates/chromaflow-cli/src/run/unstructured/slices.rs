@@ -138,5 +138,6 @@ pub fn prepare(
     let solver = solver.map_err(|e| refused(&source, &e))?;
     let mesh = solver.surface().cloned().unwrap_or_default();
     let way = Some(Way::Slices);
-    Ok((Prepared { source, case, mesh_path, mesh, counts, way, config, stretching: None }, solver))
+    let notes = Vec::new();
+    Ok((Prepared { source, case, mesh_path, mesh, notes, counts, way, config, stretching: None }, solver))
 }
