@@ -6,7 +6,6 @@ use super::profiles::WallUnits;
 use crate::context::Context;
 use crate::error::CliResult;
 use chromaflow::BlockCsr;
-use chromaflow_flow::config::{Boundary, Equations, Hybrid, Time, TurbulenceConfig};
 use chromaflow_flow::grid::Grid;
 use chromaflow_flow::march::{FlowError, Host, March, Place};
 use chromaflow_flow::mesh::Mesh;
@@ -14,71 +13,7 @@ use chromaflow_flow::output::{Field, Restart, Resumed, VtuOptions, write_pieces}
 use chromaflow_flow::unstructured::RankReport;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// Says of boundaries that extrapolate where they choke, see [`Boundary::chokes`].
-pub fn choking(boundaries: &BTreeMap<String, Boundary>, mach: f64) -> Option<String> {
-    let extrapolate = boundaries.iter().filter(|(_, boundary)| **boundary == Boundary::Extrapolation);
-    let names: Vec<String> = extrapolate.map(|(name, _)| format!("`{name}`")).collect();
-    (!names.is_empty() && Boundary::chokes(boundaries, mach)).then(|| {
-        format!(
-            "{}: no marker sets a pressure, so the flow leaves at the speed of sound at least; kind = \"outlet\" with a pressure where \
-             it does not",
-            names.join(", ")
-        )
-    })
-}
-
-/// Says of inlets whose total state is given that they let no supersonic stream in.
-pub fn throttling(boundaries: &BTreeMap<String, Boundary>, mach: f64) -> Option<String> {
-    let inlets = boundaries.iter().filter(|(_, boundary)| matches!(boundary, Boundary::Inlet { .. }));
-    let names: Vec<String> = inlets.map(|(name, _)| format!("`{name}`")).collect();
-    (mach >= 1.0 && !names.is_empty()).then(|| {
-        format!(
-            "{}: an inlet with a total state lets gas in at the speed of sound at most, and the stream has Mach {mach}; \"inlet\" without \
-             values lets the stream in as it is",
-            names.join(", ")
-        )
-    })
-}
-
-/// Says of outlets whose pressure no inlet overcomes that the flow comes in through them.
-pub fn held_back(boundaries: &BTreeMap<String, Boundary>) -> Option<String> {
-    let most = boundaries.values().filter_map(|boundary| match boundary {
-        Boundary::Inlet { total_pressure, .. } => Some(*total_pressure),
-        Boundary::Farfield | Boundary::VelocityInlet { .. } => Some(f64::INFINITY),
-        _ => None,
-    });
-    let most = most.reduce(f64::max)?;
-    let held = |(_, boundary): &(&String, &Boundary)| matches!(boundary, Boundary::Outlet { pressure } if *pressure >= most);
-    let names: Vec<String> = boundaries.iter().filter(held).map(|(name, _)| format!("`{name}`")).collect();
-    (!names.is_empty()).then(|| {
-        format!("{}: the pressure there is no less than the total pressure {most} of the inlets: nothing flows out", names.join(", "))
-    })
-}
-
-/// Says of hybrids with large eddy simulation that they are no steady flow.
-pub fn steady_eddies(turbulence: Option<&TurbulenceConfig>, time: &Time) -> Option<String> {
-    let hybrid = turbulence.is_some_and(|model| model.hybrid != Hybrid::None);
-    (hybrid && matches!(time, Time::Steady(_))).then(|| {
-        "turbulence.hybrid in a steady run: large eddies are no steady flow, and march.mode = \"unsteady\" follows them \
-         (a steady run to start from is one of hybrid = \"none\")"
-            .to_owned()
-    })
-}
-
-/// Says of walls without slip that they have slip where nothing is viscous.
-pub fn slipping(boundaries: &BTreeMap<String, Boundary>, equations: Equations) -> Option<String> {
-    let walls = boundaries.iter().filter(|(_, boundary)| boundary.is_no_slip());
-    let names: Vec<String> = walls.map(|(name, _)| format!("`{name}`")).collect();
-    (equations == Equations::Euler && !names.is_empty()).then(|| {
-        format!(
-            "{}: the flow is inviscid (flow.equations = \"euler\"), in which a wall without slip is one with slip",
-            names.join(", ")
-        )
-    })
-}
 
 /// What kinds of case do differently: the solver, where its values are, what there is to say of it.
 pub trait Flow {
@@ -223,37 +158,4 @@ pub fn in_one_piece(
     fields.extend_from_slice(more);
     let mesh = flow.mesh();
     Ok(write_pieces(list, &mesh, &vec![0; mesh.nodes.len()], &fields, options)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What is said of a duct between a total state and nothing that sets a pressure, and of no other.
-    #[test]
-    fn ducts_to_nothing_are_told() {
-        let inlet =
-            Boundary::Inlet { total_pressure: 1.2, total_temperature: 1.05, direction: [1.0, 0.0, 0.0] };
-        let of = |out: Boundary, mach: f64| {
-            let sides = [("in", inlet), ("out", out), ("wall", Boundary::SlipWall)];
-            choking(&sides.into_iter().map(|(name, b)| (name.to_owned(), b)).collect(), mach)
-        };
-        assert!(of(Boundary::Extrapolation, 0.3).unwrap().starts_with("`out`: no marker sets a pressure"));
-        assert_eq!(
-            [of(Boundary::Outlet { pressure: 0.9 }, 0.3), of(Boundary::Extrapolation, 1.5)],
-            [None, None]
-        );
-        let inlet =
-            Boundary::Inlet { total_pressure: 1.1, total_temperature: 1.03, direction: [1.0, 0.0, 0.0] };
-        for (pressure, said) in [(1.09, false), (1.1, true)] {
-            let outlet = Boundary::Outlet { pressure };
-            let mut all: BTreeMap<_, _> = [("in".to_owned(), inlet), ("out".to_owned(), outlet)].into();
-            assert_eq!(held_back(&all).is_some_and(|text| text.starts_with("`out`: ")), said, "{pressure}");
-            all.insert("far".to_owned(), Boundary::Farfield);
-            assert_eq!(held_back(&all), None);
-        }
-        let throttled = |inlet: Boundary, mach| throttling(&[("in".to_owned(), inlet)].into(), mach);
-        assert!(throttled(inlet, 2.0).unwrap().starts_with("`in`: an inlet with a total state"));
-        assert_eq!([throttled(inlet, 0.5), throttled(Boundary::Farfield, 2.0)], [None, None]);
-    }
 }

@@ -2,6 +2,7 @@
 
 mod advice;
 mod cadence;
+mod cautions;
 pub mod control;
 mod files;
 mod flow;
@@ -15,7 +16,6 @@ mod record;
 mod screen;
 mod structured;
 mod summary;
-mod symmetry;
 pub mod unstructured;
 mod verify;
 mod walls;

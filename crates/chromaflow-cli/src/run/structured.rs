@@ -1,12 +1,12 @@
 //! Compressible flow on structured grids.
 
 use super::advice::{Trouble, on_points};
-use super::flow::{Flow, choking, held_back, slipping, steady_eddies, throttling};
+use super::cautions::{Side, Told, slipping};
+use super::flow::Flow;
 use super::history::Equations;
 use super::march::{Finished, Run};
 use super::over_ranks::{self, Division};
 use super::profiles::WallUnits;
-use super::symmetry::{Plane, crossing};
 use super::unstructured::refused;
 use super::walls::{self, Shearing};
 use super::{Args, bytes, counted, summary};
@@ -172,12 +172,14 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
 
     fn cautions(&self) -> Vec<String> {
         let config = &self.config;
-        let mach = config.freestream.mach;
-        let all = &config.boundaries;
-        let stream = config.freestream.direction(config.reference.lift_axis.unwrap_or(2));
-        let crossed = crossing(&Plane::of_grid(S::grid(&self.solver), all), all, stream);
-        let told = [choking(all, mach), throttling(all, mach), held_back(all), crossed];
-        told.into_iter().flatten().chain(steady_eddies(config.turbulence.as_ref(), &config.time)).collect()
+        let told = Told {
+            boundaries: &config.boundaries,
+            stream: &config.freestream,
+            reference: &config.reference,
+            turbulence: config.turbulence.as_ref(),
+            time: &config.time,
+        };
+        told.cautions(&Side::of_grid(S::grid(&self.solver), &config.boundaries))
     }
 
     fn notes(&self) -> Vec<String> {

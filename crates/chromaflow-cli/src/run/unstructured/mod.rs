@@ -6,11 +6,11 @@ mod slices;
 pub use slices::Way;
 
 use super::advice::{Around, Trouble};
-use super::flow::{Flow, choking, held_back, in_one_piece, slipping, steady_eddies, throttling};
+use super::cautions::{Side, Told, slipping};
+use super::flow::{Flow, in_one_piece};
 use super::history::Equations;
 use super::march::{Finished, Run};
 use super::over_ranks::{self, Division};
-use super::symmetry::{Plane, crossing};
 use super::{Args, Prepared, prepare, summary};
 use crate::case::{CaseFile, Source};
 use crate::cite;
@@ -80,7 +80,8 @@ pub fn run(
         let Some(files) = files else {
             return over_ranks::followed(&ranks, &folder, |patience| solver.follow_within(patience));
         };
-        let flow = OnMesh { prepared: &prepared, quality: Value::Null, solver, ctx, program, read };
+        let flow =
+            OnMesh { prepared: &prepared, quality: Value::Null, solver, ctx, program, read };
         return lead(args, flow, (files, start));
     }
     if ctx.gpu().is_some() {
@@ -252,12 +253,14 @@ impl Flow for OnMesh<'_> {
 
     fn cautions(&self) -> Vec<String> {
         let config = &self.prepared.config;
-        let mach = config.freestream.mach;
-        let all = &config.boundaries;
-        let stream = config.freestream.direction(config.reference.lift_axis.unwrap_or(2));
-        let crossed = crossing(&Plane::of_mesh(&self.prepared.mesh, all), all, stream);
-        let told = [choking(all, mach), throttling(all, mach), held_back(all), crossed];
-        told.into_iter().flatten().chain(steady_eddies(config.turbulence.as_ref(), &config.time)).collect()
+        let told = Told {
+            boundaries: &config.boundaries,
+            stream: &config.freestream,
+            reference: &config.reference,
+            turbulence: config.turbulence.as_ref(),
+            time: &config.time,
+        };
+        told.cautions(&Side::of_mesh(&self.prepared.mesh, &config.boundaries))
     }
 
     fn notes(&self) -> Vec<String> {

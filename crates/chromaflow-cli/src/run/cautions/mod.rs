@@ -1,0 +1,131 @@
+//! What a run of compressible flow may not be meant to do, by its free stream and its boundaries: said before it starts.
+
+mod symmetry;
+
+pub use symmetry::Side;
+
+use chromaflow_flow::config::{Boundary, Equations, Freestream, Hybrid, Reference, Time, TurbulenceConfig};
+use std::collections::BTreeMap;
+
+/// What there is to look at.
+pub struct Told<'a> {
+    pub boundaries: &'a BTreeMap<String, Boundary>,
+    pub stream: &'a Freestream,
+    pub reference: &'a Reference,
+    pub turbulence: Option<&'a TurbulenceConfig>,
+    pub time: &'a Time,
+}
+
+impl Told<'_> {
+    /// All of it; `sides`: planes of symmetry and inlets.
+    pub fn cautions(&self, sides: &[Side]) -> Vec<String> {
+        let (all, mach) = (self.boundaries, self.stream.mach);
+        let stream = self.stream.direction(self.reference.lift_axis.unwrap_or(2));
+        let told = [
+            choking(all, mach),
+            throttling(all, mach),
+            held_back(all),
+            symmetry::crossing(sides, all, stream),
+            steady_eddies(self.turbulence, self.time),
+        ];
+        told.into_iter().flatten().collect()
+    }
+}
+
+/// Names of markers, as texts have them.
+fn listed<'a>(markers: impl Iterator<Item = &'a String>) -> String {
+    markers.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// Says of boundaries that extrapolate where they choke, see [`Boundary::chokes`].
+fn choking(boundaries: &BTreeMap<String, Boundary>, mach: f64) -> Option<String> {
+    let extrapolate = boundaries.iter().filter(|(_, boundary)| **boundary == Boundary::Extrapolation);
+    let names = listed(extrapolate.map(|(name, _)| name));
+    (!names.is_empty() && Boundary::chokes(boundaries, mach)).then(|| {
+        format!(
+            "{names}: no marker sets a pressure, so the flow leaves at the speed of sound at least; kind = \"outlet\" with a pressure where \
+             it does not"
+        )
+    })
+}
+
+/// Says of inlets whose total state is given that they let no supersonic stream in.
+fn throttling(boundaries: &BTreeMap<String, Boundary>, mach: f64) -> Option<String> {
+    let inlets = boundaries.iter().filter(|(_, boundary)| matches!(boundary, Boundary::Inlet { .. }));
+    let names = listed(inlets.map(|(name, _)| name));
+    (mach >= 1.0 && !names.is_empty()).then(|| {
+        format!(
+            "{names}: an inlet with a total state lets gas in at the speed of sound at most, and the stream has Mach {mach}; \"inlet\" without \
+             values lets the stream in as it is"
+        )
+    })
+}
+
+/// Says of outlets whose pressure no inlet overcomes that the flow comes in through them.
+fn held_back(boundaries: &BTreeMap<String, Boundary>) -> Option<String> {
+    let most = boundaries.values().filter_map(|boundary| match boundary {
+        Boundary::Inlet { total_pressure, .. } => Some(*total_pressure),
+        Boundary::Farfield | Boundary::VelocityInlet { .. } => Some(f64::INFINITY),
+        _ => None,
+    });
+    let most = most.reduce(f64::max)?;
+    let held = |(_, boundary): &(&String, &Boundary)| matches!(boundary, Boundary::Outlet { pressure } if *pressure >= most);
+    let names = listed(boundaries.iter().filter(held).map(|(name, _)| name));
+    (!names.is_empty()).then(|| {
+        format!("{names}: the pressure there is no less than the total pressure {most} of the inlets: nothing flows out")
+    })
+}
+
+/// Says of hybrids with large eddy simulation that they are no steady flow.
+fn steady_eddies(turbulence: Option<&TurbulenceConfig>, time: &Time) -> Option<String> {
+    let hybrid = turbulence.is_some_and(|model| model.hybrid != Hybrid::None);
+    (hybrid && matches!(time, Time::Steady(_))).then(|| {
+        "turbulence.hybrid in a steady run: large eddies are no steady flow, and march.mode = \"unsteady\" follows them \
+         (a steady run to start from is one of hybrid = \"none\")"
+            .to_owned()
+    })
+}
+
+/// Says of walls without slip that they have slip where nothing is viscous.
+pub fn slipping(boundaries: &BTreeMap<String, Boundary>, equations: Equations) -> Option<String> {
+    let walls = boundaries.iter().filter(|(_, boundary)| boundary.is_no_slip());
+    let names = listed(walls.map(|(name, _)| name));
+    (equations == Equations::Euler && !names.is_empty()).then(|| {
+        format!(
+            "{names}: the flow is inviscid (flow.equations = \"euler\"), in which a wall without slip is one with slip"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of a duct between a total state and nothing that sets a pressure, and of no other.
+    #[test]
+    fn ducts_to_nothing_are_told() {
+        let inlet =
+            Boundary::Inlet { total_pressure: 1.2, total_temperature: 1.05, direction: [1.0, 0.0, 0.0] };
+        let of = |out: Boundary, mach: f64| {
+            let sides = [("in", inlet), ("out", out), ("wall", Boundary::SlipWall)];
+            choking(&sides.into_iter().map(|(name, b)| (name.to_owned(), b)).collect(), mach)
+        };
+        assert!(of(Boundary::Extrapolation, 0.3).unwrap().starts_with("`out`: no marker sets a pressure"));
+        assert_eq!(
+            [of(Boundary::Outlet { pressure: 0.9 }, 0.3), of(Boundary::Extrapolation, 1.5)],
+            [None, None]
+        );
+        let inlet =
+            Boundary::Inlet { total_pressure: 1.1, total_temperature: 1.03, direction: [1.0, 0.0, 0.0] };
+        for (pressure, said) in [(1.09, false), (1.1, true)] {
+            let outlet = Boundary::Outlet { pressure };
+            let mut all: BTreeMap<_, _> = [("in".to_owned(), inlet), ("out".to_owned(), outlet)].into();
+            assert_eq!(held_back(&all).is_some_and(|text| text.starts_with("`out`: ")), said, "{pressure}");
+            all.insert("far".to_owned(), Boundary::Farfield);
+            assert_eq!(held_back(&all), None);
+        }
+        let throttled = |inlet: Boundary, mach| throttling(&[("in".to_owned(), inlet)].into(), mach);
+        assert!(throttled(inlet, 2.0).unwrap().starts_with("`in`: an inlet with a total state"));
+        assert_eq!([throttled(inlet, 0.5), throttled(Boundary::Farfield, 2.0)], [None, None]);
+    }
+}
