@@ -25,6 +25,7 @@ impl Told<'_> {
             choking(all, mach),
             throttling(all, mach),
             held_back(all),
+            unheld(all, self.time),
             symmetry::crossing(sides, all, stream),
             steady_eddies(self.turbulence, self.time),
         ];
@@ -76,6 +77,31 @@ fn held_back(boundaries: &BTreeMap<String, Boundary>) -> Option<String> {
     })
 }
 
+/// Says of flows in which nothing sets a pressure: of closed ones that march in local time steps, and of those whose mass flows are given at
+/// both ends.
+fn unheld(boundaries: &BTreeMap<String, Boundary>, time: &Time) -> Option<String> {
+    let of = |is: fn(&Boundary) -> bool| boundaries.iter().filter(move |(_, b)| is(b)).map(|(name, _)| name);
+    let is_closed = |b: &Boundary| b.is_wall() || matches!(b, Boundary::Symmetry | Boundary::Periodic);
+    let open = || boundaries.values().filter(|b| !is_closed(b));
+    if open().next().is_none() {
+        // Steps of physical time keep the mass.
+        return matches!(time, Time::Steady(_)).then(|| {
+            "no marker lets gas in or out, so nothing sets a pressure, and steady runs do not keep the mass: pressure and density of the result are \
+             what the way there makes of them; march.mode = \"unsteady\" keeps the mass, an outlet sets a pressure"
+                .to_owned()
+        });
+    }
+    let given = |b: &Boundary| matches!(b, Boundary::VelocityInlet { .. } | Boundary::MassFlowOutlet { .. });
+    let drains = boundaries.values().any(|b| matches!(b, Boundary::MassFlowOutlet { .. }));
+    (drains && open().all(given)).then(|| {
+        format!(
+            "{}: what comes in and what goes out are given, so nothing sets a pressure, and the gas may drain or fill for ever; an outlet with a \
+             pressure, or kind = \"inlet\" with a total state, sets one",
+            listed(of(given))
+        )
+    })
+}
+
 /// Says of hybrids with large eddy simulation that they are no steady flow.
 fn steady_eddies(turbulence: Option<&TurbulenceConfig>, time: &Time) -> Option<String> {
     let hybrid = turbulence.is_some_and(|model| model.hybrid != Hybrid::None);
@@ -100,6 +126,7 @@ pub fn slipping(boundaries: &BTreeMap<String, Boundary>, equations: Equations) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chromaflow_flow::config::{Steady, Unsteady};
 
     /// What is said of a duct between a total state and nothing that sets a pressure, and of no other.
     #[test]
@@ -127,5 +154,37 @@ mod tests {
         let throttled = |inlet: Boundary, mach| throttling(&[("in".to_owned(), inlet)].into(), mach);
         assert!(throttled(inlet, 2.0).unwrap().starts_with("`in`: an inlet with a total state"));
         assert_eq!([throttled(inlet, 0.5), throttled(Boundary::Farfield, 2.0)], [None, None]);
+    }
+
+    /// What is said of flows in which nothing sets a pressure: closed ones in steady runs, and those of two given mass flows.
+    #[test]
+    fn flows_without_a_pressure_are_told() {
+        let of = |ends: [Boundary; 2], time: Time| {
+            let sides = [
+                ("in", ends[0]),
+                ("out", ends[1]),
+                ("side", Boundary::Symmetry),
+                ("wall", Boundary::SlipWall),
+            ];
+            unheld(&sides.into_iter().map(|(name, b)| (name.to_owned(), b)).collect(), &time)
+        };
+        let steady = || Time::Steady(Steady::default());
+        let closed = of([Boundary::NoSlipAdiabatic, Boundary::Periodic], steady()).unwrap();
+        assert!(closed.contains("nothing sets a pressure"), "{closed}");
+        assert_eq!(
+            of([Boundary::NoSlipAdiabatic, Boundary::Periodic], Time::Unsteady(Unsteady::default())),
+            None
+        );
+        let inlet = Boundary::VelocityInlet { velocity: [0.3, 0.0, 0.0], temperature: 1.0 };
+        let drain = Boundary::MassFlowOutlet { mass_flow: 0.3 };
+        let told = of([inlet, drain], steady()).unwrap();
+        assert!(told.starts_with("`in`, `out`: "), "{told}");
+        for ends in [
+            [inlet, Boundary::Outlet { pressure: 1.0 }],
+            [Boundary::Farfield, drain],
+            [inlet, Boundary::SlipWall],
+        ] {
+            assert_eq!(of(ends, steady()), None, "{ends:?}");
+        }
     }
 }
