@@ -64,3 +64,23 @@ fn notes_of_reading_are_told_by_runs_and_new_cases() {
     let (status, _, told) = chromaflow(folder, &["run", "case.toml", "--check"]);
     assert!(status == 2 && told.contains("no marker `plate`") && told.contains(LEFT_OUT), "{told}");
 }
+
+#[test]
+fn odd_cases_are_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let closed = OPEN.replace("farfield", "slip_wall");
+    let outlet = OPEN.replacen("right = \"farfield\"", "right = { kind = \"outlet\", pressure = 101325 }", 1);
+    for (boundary, flow, part) in [
+        (OPEN, "mach = 0.3\nalpha = 1000", "warning: flow.alpha is 1000 degrees"),
+        (&closed, "mach = 0.3", "nothing sets a pressure"),
+        (&outlet, "mach = 0.3", "not pascal"),
+    ] {
+        write(folder, boundary, flow);
+        let (status, _, told) = chromaflow(folder, &["run", "case.toml", "--check"]);
+        assert!(status == 0 && told.contains(part), "{part}: {told}");
+    }
+    write(folder, OPEN, "mach = 0.3");
+    let (_, _, told) = chromaflow(folder, &["run", "case.toml", "--check"]);
+    assert!(!told.contains("warning"), "{told}");
+}

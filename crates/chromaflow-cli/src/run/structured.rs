@@ -175,6 +175,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         let told = Told {
             boundaries: &config.boundaries,
             stream: &config.freestream,
+            gas: &config.gas,
             reference: &config.reference,
             turbulence: config.turbulence.as_ref(),
             time: &config.time,

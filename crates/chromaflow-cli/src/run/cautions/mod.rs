@@ -1,16 +1,20 @@
 //! What a run of compressible flow may not be meant to do, by its free stream and its boundaries: said before it starts.
 
 mod symmetry;
+mod units;
 
 pub use symmetry::Side;
 
-use chromaflow_flow::config::{Boundary, Equations, Freestream, Hybrid, Reference, Time, TurbulenceConfig};
+use chromaflow_flow::config::{
+    Boundary, Equations, Freestream, GasConfig, Hybrid, Reference, Time, TurbulenceConfig,
+};
 use std::collections::BTreeMap;
 
 /// What there is to look at.
 pub struct Told<'a> {
     pub boundaries: &'a BTreeMap<String, Boundary>,
     pub stream: &'a Freestream,
+    pub gas: &'a GasConfig,
     pub reference: &'a Reference,
     pub turbulence: Option<&'a TurbulenceConfig>,
     pub time: &'a Time,
@@ -29,7 +33,7 @@ impl Told<'_> {
             symmetry::crossing(sides, all, stream),
             steady_eddies(self.turbulence, self.time),
         ];
-        told.into_iter().flatten().collect()
+        told.into_iter().flatten().chain(units::odd(all, self.stream, self.gas.gamma)).collect()
     }
 }
 

@@ -256,6 +256,7 @@ impl Flow for OnMesh<'_> {
         let told = Told {
             boundaries: &config.boundaries,
             stream: &config.freestream,
+            gas: &config.gas,
             reference: &config.reference,
             turbulence: config.turbulence.as_ref(),
             time: &config.time,
