@@ -84,3 +84,21 @@ fn odd_cases_are_warned_of() {
     let (_, _, told) = chromaflow(folder, &["run", "case.toml", "--check"]);
     assert!(!told.contains("warning"), "{told}");
 }
+
+/// A node that is moved through a corner of its cell folds that: a warning, no error.
+#[test]
+fn folded_cells_are_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder, OPEN, "mach = 0.3");
+    let check = || chromaflow(folder, &["mesh", "check", "m.su2"]);
+    assert!(check().1.contains("no defects"));
+    std::fs::write(folder.join("m.su2"), channel().replacen("\n2 0.25\n", "\n1.7 0.45\n", 1)).unwrap();
+    let (status, told, _) = check();
+    assert!(
+        status == 0 && told.contains("1 x folded_element") && told.contains("its scaled Jacobian is -0.581"),
+        "{told}"
+    );
+    let (status, _, told) = chromaflow(folder, &["run", "case.toml", "--check"]);
+    assert!(status == 0 && told.contains("warning: 1 folded cell, the first hexahedron"), "{told}");
+}

@@ -99,11 +99,13 @@ pub enum Defect {
     EmptyMarker,
     /// Two markers of the same name.
     DuplicateMarker,
+    /// An element of positive volume that is folded over at a corner or in a side.
+    FoldedElement,
 }
 
 impl Defect {
     /// All kinds.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::WrongIndex,
         Self::NotFinite,
         Self::RepeatedNode,
@@ -119,11 +121,12 @@ impl Defect {
         Self::UnusedNode,
         Self::EmptyMarker,
         Self::DuplicateMarker,
+        Self::FoldedElement,
     ];
 
     /// Whether a flow solver can live with it.
     pub const fn is_warning(self) -> bool {
-        matches!(self, Self::EmptyMarker)
+        matches!(self, Self::EmptyMarker | Self::FoldedElement)
     }
 
     /// A name for scripts.
@@ -144,6 +147,7 @@ impl Defect {
             Self::UnusedNode => "unused_node",
             Self::EmptyMarker => "empty_marker",
             Self::DuplicateMarker => "duplicate_marker",
+            Self::FoldedElement => "folded_element",
         }
     }
 
@@ -153,7 +157,7 @@ impl Defect {
             Self::WrongIndex => "the file is damaged or counts nodes from another base",
             Self::NotFinite => "the file is damaged",
             Self::RepeatedNode => "collapsed elements must be written as the type that they are",
-            Self::ZeroVolume | Self::NegativeVolume => "smooth or remesh around it",
+            Self::ZeroVolume | Self::NegativeVolume | Self::FoldedElement => "smooth or remesh around it",
             Self::MissingBoundary => "give every outer face a marker",
             Self::LooseBoundary => "remove the face, or add the element it belongs to",
             Self::InteriorBoundary | Self::DoubleBoundary => "remove the extra face",

@@ -1,7 +1,7 @@
 //! What a mesh is like: counts, sizes, quality, neighbors.
 
 use super::kind::{cross, dot, mean, norm, sub};
-use super::{Kind, Mesh, par, topology, volume};
+use super::{Defect, Finding, Kind, Mesh, Provenance, Report, Subject, par, topology, volume};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Smallest, mean and largest of something.
@@ -263,6 +263,67 @@ pub fn quality(mesh: &Mesh, threads: usize) -> (Vec<KindInfo>, Option<f64>) {
     (kinds, warp)
 }
 
+/// Angle between the halves of a quadrilateral from which on it is folded over, in degrees.
+const FOLDED: f64 = 90.0;
+
+/// Adds to a report the elements of a sound mesh that are folded over: whose scaled Jacobian is negative, or whose side has halves more than 90
+/// degrees apart. On so many threads (0: one per core that this process may use), on whose number nothing depends.
+///
+/// ```
+/// use chromaflow_mesh::generate::{Cells, box_mesh};
+/// use chromaflow_mesh::{Defect, Report, find_folded};
+/// let mut mesh = box_mesh([2; 3], [1.0; 3], Cells::Hexes, 0.0);
+/// let mut report = Report::default();
+/// find_folded(&mut report, &mesh, None, 0);
+/// assert!(report.is_clean());
+/// mesh.nodes[13] = [0.1, 0.1, 0.95]; // the node in the middle
+/// find_folded(&mut report, &mesh, None, 0);
+/// assert!(report.count(Defect::FoldedElement) > 0 && report.errors() == 0);
+/// ```
+pub fn find_folded(report: &mut Report, mesh: &Mesh, places: Option<&Provenance>, threads: usize) {
+    let parts = par::parts(par::threads(threads), mesh.elements());
+    let found = par::each_part(parts, |part| {
+        let (mut found, mut p) = (Vec::new(), Vec::with_capacity(8));
+        for (kind, first, list) in topology::part_of(mesh, parts, part) {
+            let corners = Corners::of(kind);
+            for (i, e) in (first..).zip(list.chunks_exact(kind.nodes())) {
+                p.clear();
+                p.extend(e.iter().map(|&n| mesh.nodes[n as usize]));
+                let jacobian = corners.scaled_jacobian(&p, &lengths(kind, &p));
+                let warp = warp(kind, &p);
+                // What rounding leaves of a corner that is flat is no fold.
+                if jacobian < -1e-6 || warp > FOLDED {
+                    found.push((kind, i, jacobian, warp));
+                }
+            }
+        }
+        found
+    });
+    // Types by types, as with one part.
+    let mut found: Vec<_> = found.into_iter().flatten().collect();
+    found.sort_by_key(|&(kind, i, ..)| (kind as usize, i));
+    for (kind, i, jacobian, warp) in found {
+        let defect = Defect::FoldedElement;
+        report.add(defect, || {
+            let nodes = mesh.nodes_of(kind, i);
+            let p: Vec<_> = nodes.iter().map(|&n| mesh.nodes[n as usize]).collect();
+            let side = if warp > FOLDED {
+                format!(", a side is warped by {warp:.0} degrees")
+            } else {
+                String::new()
+            };
+            Finding {
+                defect,
+                subject: Subject::Element(kind, i),
+                nodes: nodes.to_vec(),
+                at: Some(mean(&p)),
+                place: places.and_then(|places| places.element(kind, i)),
+                what: format!("its scaled Jacobian is {jacobian:.3}{side}"),
+            }
+        });
+    }
+}
+
 /// Elements whose sums are formed at once.
 const BLOCK: usize = 1 << 12;
 
@@ -280,9 +341,7 @@ fn of_block(mesh: &Mesh, kind: Kind, list: &[u32]) -> ([Gather; 3], f64) {
         let longest = lengths[..edges].iter().fold(f64::NEG_INFINITY, |all, &length| all.max(length));
         let shortest = lengths[..edges].iter().fold(f64::INFINITY, |all, &length| all.min(length));
         aspects.add(longest / shortest);
-        for face in kind.faces().iter().filter(|f| f.len() == 4) {
-            warp = warp.max(fold([0, 1, 2, 3].map(|i| p[face[i]])));
-        }
+        warp = warp.max(self::warp(kind, &p));
     }
     ([volumes, jacobians, aspects], warp)
 }
@@ -326,6 +385,12 @@ fn marker(mesh: &Mesh, m: &super::Marker) -> MarkerInfo {
     }
     let (triangles, quads) = (m.triangles.len(), m.quads.len());
     MarkerInfo { name: m.name.clone(), code: m.code, partner: m.partner.clone(), triangles, quads, area }
+}
+
+/// The largest fold of the quadrilaterals of an element with the corners `p` in degrees; less than 0 where it has none.
+fn warp(kind: Kind, p: &[[f64; 3]]) -> f64 {
+    let sides = kind.faces().iter().filter(|f| f.len() == 4);
+    sides.map(|f| fold([0, 1, 2, 3].map(|i| p[f[i]]))).fold(f64::NEG_INFINITY, f64::max)
 }
 
 /// Angle between the two triangles of a quadrilateral, over the diagonal where it is larger, in degrees.

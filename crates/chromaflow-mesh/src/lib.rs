@@ -24,9 +24,13 @@ pub use check::{check, check_markers};
 pub use error::{Defect, Finding, MeshError, Place, Report, Subject};
 
 pub use field::Field;
-pub use info::{Info, KindInfo, MarkerInfo, Range, edge_lengths, info, quality, scaled_jacobian};
+pub use info::{
+    Info, KindInfo, MarkerInfo, Range, edge_lengths, find_folded, info, quality, scaled_jacobian,
+};
 pub use io::{Counts, Names, Slice, SliceFace, Slices, Survey, mend, range_of, reader_of};
-pub use io::{Format, Layout, load, read, read_lines, read_with_notes, write, write_as, write_lines, write_solb};
+pub use io::{
+    Format, Layout, load, read, read_lines, read_with_notes, write, write_as, write_lines, write_solb,
+};
 pub use io::{Passage, passage};
 pub use kind::{Kind, cross, dot, mean, norm, sub, volume};
 pub use places::{MarkerPlaces, Places, Provenance};

@@ -32,7 +32,7 @@ enum Command {
         #[command(flatten)]
         input: Input,
     },
-    /// Find negative volumes, unmatched faces, unused nodes and the like; exit status 2 if there are any
+    /// Find negative volumes, unmatched faces, unused nodes and the like; exit status 2 if there are any. Warns of folded elements
     Check {
         #[command(flatten)]
         input: Input,
@@ -289,7 +289,11 @@ fn check(input: &Input, ctx: &Context) -> CliResult {
                     .map_err(|e| CliError::input(format!("{}: {e}", input.mesh.display())))?;
             }
             let notes = notes_of(&loaded);
-            (loaded.report, notes, pairs)
+            let mut report = loaded.report;
+            if report.errors() == 0 {
+                mesh::find_folded(&mut report, &loaded.mesh, Some(&loaded.places), 0);
+            }
+            (report, notes, pairs)
         }
         Err(MeshError::Broken { report, .. }) => (*report, Vec::new(), Vec::new()),
         Err(e) => return Err(cli(e)),

@@ -5,9 +5,11 @@ mod units;
 
 pub use symmetry::Side;
 
+use super::counted;
 use chromaflow_flow::config::{
     Boundary, Equations, Freestream, GasConfig, Hybrid, Reference, Time, TurbulenceConfig,
 };
+use chromaflow_flow::mesh::{self, Mesh, Report};
 use std::collections::BTreeMap;
 
 /// What there is to look at.
@@ -40,6 +42,17 @@ impl Told<'_> {
 /// Names of markers, as texts have them.
 fn listed<'a>(markers: impl Iterator<Item = &'a String>) -> String {
     markers.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// Says of cells that are folded over.
+pub fn folded(mesh: &Mesh, threads: usize) -> Option<String> {
+    let mut report = Report::default();
+    mesh::find_folded(&mut report, mesh, None, threads);
+    let cells = counted(report.warnings(), "folded cell");
+    let first = report.findings.first()?;
+    Some(format!(
+        "{cells}, the first {first}; `chromaflow mesh check` lists them; smooth or remesh around them"
+    ))
 }
 
 /// Says of boundaries that extrapolate where they choke, see [`Boundary::chokes`].

@@ -6,7 +6,7 @@ mod slices;
 pub use slices::Way;
 
 use super::advice::{Around, Trouble};
-use super::cautions::{Side, Told, slipping};
+use super::cautions::{Side, Told, folded, slipping};
 use super::flow::{Flow, in_one_piece};
 use super::history::Equations;
 use super::march::{Finished, Run};
@@ -81,7 +81,7 @@ pub fn run(
             return over_ranks::followed(&ranks, &folder, |patience| solver.follow_within(patience));
         };
         let flow =
-            OnMesh { prepared: &prepared, quality: Value::Null, solver, ctx, program, read };
+            OnMesh { prepared: &prepared, quality: Value::Null, folded: None, solver, ctx, program, read };
         return lead(args, flow, (files, start));
     }
     if ctx.gpu().is_some() {
@@ -94,6 +94,7 @@ pub fn run(
     }
     let mut prepared = prepare::prepare_mesh(source, case, ctx.team().size())?;
     let quality = if args.check { Value::Null } else { quality(&prepared.mesh, ctx.team().size()) };
+    let folded = folded(&prepared.mesh, ctx.team().size());
     give_back_freed();
     let read = start.elapsed().as_secs_f64();
     let files = Files::new(folder, &prepared.case.output)?;
@@ -112,7 +113,7 @@ pub fn run(
     let mut solver = solver.map_err(|e| refused(&prepared.source, &e))?;
     give_back_freed();
     compute_on_gpu(&mut solver, ctx, &prepared.source)?;
-    lead(args, OnMesh { prepared: &prepared, quality, solver, ctx, program, read }, (files, start))
+    lead(args, OnMesh { prepared: &prepared, quality, folded, solver, ctx, program, read }, (files, start))
 }
 
 /// A run of a solver that is ready; other ranks follow.
@@ -186,6 +187,7 @@ fn quality(mesh: &Mesh, threads: usize) -> Value {
 struct OnMesh<'a> {
     prepared: &'a Prepared,
     quality: Value,
+    folded: Option<String>,
     solver: FlowSolver,
     ctx: &'a Context,
     /// Bytes that the process held before it read anything.
@@ -261,7 +263,9 @@ impl Flow for OnMesh<'_> {
             turbulence: config.turbulence.as_ref(),
             time: &config.time,
         };
-        told.cautions(&Side::of_mesh(&self.prepared.mesh, &config.boundaries))
+        let mut cautions = told.cautions(&Side::of_mesh(&self.prepared.mesh, &config.boundaries));
+        cautions.extend(self.folded.clone());
+        cautions
     }
 
     fn notes(&self) -> Vec<String> {
