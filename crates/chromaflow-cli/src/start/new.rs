@@ -39,7 +39,12 @@ struct Body {
     area: f64,
     /// Whether they bound a body by themselves.
     closed: bool,
+    /// Whether they are a plate across the stream.
+    plate: bool,
 }
+
+/// Of a plate across the stream, the most of its thickness over its sides.
+const THIN: f64 = 0.2;
 
 /// Mach number of a new case: compressible, without shocks on most bodies.
 const MACH: f64 = 0.5;
@@ -223,18 +228,21 @@ impl Body {
         } else {
             [projected(up), projected(0)]
         };
-        // Of walls that stand across the stream, the area that it meets.
-        let area = if along > 1e-9 * across { along } else { across };
+        // Of walls that stand across the stream, the area that it meets: of plates, too, whose thickness says nothing.
+        let sides = if mesh.planar.is_some() { 1..2 } else { 1..3 };
+        let narrowest = sides.map(|k| high[k] - low[k]).fold(f64::INFINITY, f64::min);
+        let plate = high[0] - low[0] < THIN * narrowest && projected(up) < THIN * projected(0);
+        let area = if along > 1e-9 * across && !plate { along } else { across };
         let axes = if mesh.planar.is_some() { 0..2 } else { 0..3 };
         let closed = axes.map(shown).all(|(all, net)| net.abs() < 1e-6 * all);
-        Some(Self { low, high, up, area, closed })
+        Some(Self { low, high, up, area, closed, plate })
     }
 
     /// Along x; of walls that stand across the stream their largest extent.
     fn length(&self) -> f64 {
         let extents: [f64; 3] = std::array::from_fn(|k| self.high[k] - self.low[k]);
         let largest = extents.into_iter().fold(0.0, f64::max);
-        if extents[0] > 1e-6 * largest { extents[0] } else { largest }
+        if extents[0] > 1e-6 * largest && !self.plate { extents[0] } else { largest }
     }
 
     /// Whether it stands across the stream: inviscid flow past it has no steady state worth having.
@@ -404,8 +412,11 @@ fn reference(body: &Body, mesh: &Mesh) -> String {
     let length = body.length();
     let along = if high[0] - low[0] < length { "largest extent" } else { "length along x" };
     let mut out = format!("\n# The walls reach {}.\n", reach(*low, *high, "from ", "to"));
-    let what =
-        if mesh.planar.is_some() { format!("their {along}") } else { "what lift sees of them".to_owned() };
+    let what = match (mesh.planar.is_some(), body.plate) {
+        (true, _) => format!("their {along}"),
+        (false, true) => "what the stream meets of them".to_owned(),
+        (false, false) => "what lift sees of them".to_owned(),
+    };
     // On the axes where the body lies about them, else in its middle.
     let center = |k: usize| match k {
         0 => low[0] + 0.25 * (high[0] - low[0]),
@@ -484,6 +495,29 @@ mod tests {
             let body = body(walls);
             assert_eq!((body.up, body.length()), (up, length), "{walls:?}");
             assert!((body.area - area).abs() < 1e-12, "{walls:?}: {}", body.area);
+        }
+    }
+
+    /// The thickness of a plate across the stream is no length to go by; one along it has a chord.
+    #[test]
+    fn plates_across_the_stream_are_as_long_as_they_are_high() {
+        let of = |size: [f64; 3], planar: bool| {
+            let mut mesh = box_mesh([2; 3], size, Cells::Hexes, 0.0);
+            mesh.planar = planar.then_some(Planar { nodes_2d: 9, depth: size[2] });
+            let names: Vec<String> = mesh.markers.iter().map(|m| m.name.clone()).collect();
+            let sides = if planar { &names[..4] } else { &names[..] };
+            let body = Body::of(&mesh, |m| sides.contains(&m.name)).unwrap();
+            (body.area, body.length())
+        };
+        for (size, planar, area, length) in [
+            ([0.002, 1.0, 1.0], true, 1.0, 1.0),
+            ([1.0, 0.002, 1.0], true, 1.0, 1.0),
+            ([0.5, 1.0, 1.0], true, 0.5, 0.5),
+            ([0.01, 2.0, 3.0], false, 6.0, 3.0),
+            ([1.0, 1.0, 10.0], false, 10.0, 1.0),
+        ] {
+            let found = of(size, planar);
+            assert!((found.0 - area).abs() < 1e-9 && (found.1 - length).abs() < 1e-9, "{size:?}: {found:?}");
         }
     }
 
