@@ -11,6 +11,7 @@ pub mod context;
 pub mod doctor;
 pub mod error;
 pub mod mesh;
+mod numbers;
 pub mod plot;
 pub mod report;
 pub mod run;

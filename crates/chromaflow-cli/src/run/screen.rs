@@ -1,6 +1,7 @@
 //! What a run says while it runs: one line that is rewritten where a person watches, plain lines where not.
 
 use super::history::{Equations, Row};
+use crate::numbers::Look;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::time::Instant;
@@ -38,7 +39,7 @@ pub struct Screen {
 /// The names of the columns.
 fn columns(equations: Equations) -> String {
     let [first, last] = equations.names();
-    let names = format!("    iter {first:>10}   momentum {last:>10}");
+    let names = format!("    iter {first:>10}   momentum {:10.3e}");
     format!("{names}           CL           CD       CFL   linear   ms/it      left")
 }
 
@@ -95,13 +96,14 @@ impl Screen {
         let linear =
             if row.linear.is_finite() { format!("{:8.1e}", row.linear) } else { format!("{:>8}", "-") };
         let left = self.left(row, orders).map_or_else(|| "-".into(), duration);
+        let [lift, drag, _] = row.forces;
+        let look = Look::of([lift, drag]);
+        let [lift, drag] = [lift, drag].map(|value| look.text(value));
         format!(
-            "{:8} {:10.3e} {momentum:10.3e} {:10.3e} {:12.7} {:12.7} {:9.3} {linear} {:7.1} {left:>9}",
+            "{:8} {:10.3e} {momentum:10.3e} {:10.3e} {lift:>12} {drag:>12} {:9.3} {linear} {:7.1} {left:>9}",
             row.iteration,
             row.residual[0],
             row.residual[4],
-            row.forces[0],
-            row.forces[1],
             row.cfl,
             1e3 * row.seconds
         )
@@ -198,6 +200,12 @@ mod tests {
             let (screen, width) = (Screen::new(goal, equations, false, false), columns(equations).len());
             assert_eq!(screen.line(&row, 1.0).len(), width);
             assert_eq!(screen.line(&Row { linear: f64::NAN, ..row }, 1.0).len(), width);
+            let mut other = row;
+            other.forces = [-1.5e-8, -2.5e-7, 0.0];
+            let line = screen.line(&other, 1.0);
+            assert!(line.len() == width && line.contains(" -1.50000e-8  -2.50000e-7 "), "{line}");
+            other.forces = [-1.5e-8, 0.3, 0.0];
+            assert!(screen.line(&other, 1.0).contains("   0.0000000    0.3000000 "));
         }
     }
 }

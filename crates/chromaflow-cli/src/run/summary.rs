@@ -8,6 +8,7 @@ use super::oscillation::Oscillation;
 use super::{bytes, duration};
 use crate::case::FlowSection;
 use crate::context::Context;
+use crate::numbers::Look;
 use chromaflow_flow::StepReport;
 use chromaflow_flow::config::{Boundary, Reference, TurbulenceConfig, WallTreatment};
 use chromaflow_flow::flux::RoeFix;
@@ -130,11 +131,12 @@ pub fn through(markers: &[Outflow], conditions: &BTreeMap<String, Boundary>) -> 
         "{:20} {:>12} {:>12} {:>12} {:>12}",
         "leaves", "mass", "p / p_inf", "p0 / p_inf", "T0 / T_inf"
     );
+    let masses = Look::of(markers.iter().map(|o| o.mass_flow));
     let line = |o: &Outflow| {
-        format!(
-            "{:20} {:12.7} {:12.7} {:12.7} {:12.7}",
-            o.marker, o.mass_flow, o.pressure, o.total_pressure, o.total_temperature
-        )
+        let ratios = [o.pressure, o.total_pressure, o.total_temperature];
+        let looks = ratios.map(|ratio| (Look::of([ratio]), ratio));
+        let [p, p0, t0] = looks.map(|(look, ratio)| look.text(ratio));
+        format!("{:20} {:>12} {p:>12} {p0:>12} {t0:>12}", o.marker, masses.text(o.mass_flow))
     };
     [head].into_iter().chain(markers.iter().map(line)).collect()
 }
@@ -305,7 +307,12 @@ pub fn print(
         println!("{}", damped_flux());
     }
     println!("\n{:20} {:>12} {:>12} {:>12}", "", "CL", "CD", "CM");
-    let line = |name: &str, c: &Coefficients| println!("{name:20} {:12.7} {:12.7} {:12.7}", c.cl, c.cd, c.cm);
+    let all = f.markers.iter().flat_map(|m| [&m.pressure, &m.viscous]).chain([&f.total]);
+    let look = Look::of(all.flat_map(|c| [c.cl, c.cd, c.cm]));
+    let line = |name: &str, c: &Coefficients| {
+        let [cl, cd, cm] = [c.cl, c.cd, c.cm].map(|value| look.text(value));
+        println!("{name:20} {cl:>12} {cd:>12} {cm:>12}");
+    };
     for m in &f.markers {
         line(&format!("{} pressure", m.name), &m.pressure);
         if m.viscous.force != [0.0; 3] {
@@ -355,6 +362,25 @@ pub fn peak_bytes() -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Mass flows of meshes in micrometres are legible, ratios beside them as they always are.
+    #[test]
+    fn what_passes_through_is_legible_in_any_unit() {
+        let of = |marker: &str, mass_flow| Outflow {
+            marker: marker.to_owned(),
+            mass_flow,
+            pressure: 1.0170814,
+            total_pressure: 1.0168763,
+            total_temperature: 1.0001444,
+        };
+        let conditions = [("left", Boundary::Extrapolation), ("right", Boundary::Extrapolation)];
+        let conditions = conditions.map(|(name, b)| (name.to_owned(), b)).into();
+        let lines = through(&[of("left", -2.5e-10), of("right", 2.25e-10)], &conditions);
+        assert!(lines[1].contains(" -2.50000e-10    1.0170814 "), "{lines:?}");
+        assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{lines:?}");
+        let lines = through(&[of("left", -0.25), of("right", -1e-12)], &conditions);
+        assert!(lines[1].contains("  -0.2500000 ") && lines[2].contains("   0.0000000 "), "{lines:?}");
+    }
 
     #[test]
     fn walls_that_a_mesh_does_not_resolve_are_told_so() {

@@ -4,6 +4,7 @@ use super::write_new;
 use crate::case::guess::{GROUNDS, Proposal, bounds, is_outside, lines, proposals, reach_of, says};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
+use crate::numbers::without_negative_zero;
 use crate::run::{WallCells, known};
 use chromaflow_flow::mesh::{self, Marker, Mesh, Planar, ReadOptions};
 use chromaflow_flow::turbulence::{plate_friction, plate_reynolds};
@@ -391,10 +392,7 @@ fn number(value: f64) -> String {
 /// A place in a mesh or body of this size, to six digits of the size, wherever it lies.
 fn place(value: f64, size: f64) -> String {
     let digits = if size > 0.0 { (5.0 - size.log10().floor()).clamp(6.0, 30.0) } else { 6.0 };
-    let text = format!("{value:.*}", digits as usize);
-    // What rounds to zero has no sign.
-    let zero = text.strip_prefix('-').filter(|rest| rest.chars().all(|c| c == '0' || c == '.'));
-    zero.map(str::to_owned).unwrap_or(text)
+    without_negative_zero(format!("{value:.*}", digits as usize))
 }
 
 /// From where to where something reaches along each axis.

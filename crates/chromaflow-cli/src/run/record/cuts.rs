@@ -3,6 +3,7 @@
 use crate::case::Cut;
 use crate::context::write_whole;
 use crate::error::{CliError, CliResult};
+use crate::numbers::Cell;
 use chromaflow::files::FileError;
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::{Curve, CutPoint, wall_cut, wall_points};
@@ -44,6 +45,7 @@ pub fn write(path: &Path, curves: &[Curve]) -> CliResult<()> {
     let mut text = format!("{HEADER}\n");
     for (number, Curve { marker, side, points }) in curves.iter().enumerate() {
         for CutPoint { position: [x, y, z], value } in points {
+            let [x, y, z, value] = [*x, *y, *z, *value].map(Cell);
             let _ = writeln!(text, "{x},{y},{z},{value},{side},{number},{marker}");
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::context::write_whole;
 use crate::error::{CliError, CliResult};
+use crate::numbers::Cell;
 use chromaflow::files::FileError;
 use chromaflow_flow::StepReport;
 use std::fmt::Write as _;
@@ -164,7 +165,7 @@ pub fn header(equations: Equations, coupled: &[String]) -> String {
 pub fn line(r: &Row, coupled: usize) -> String {
     let mut text = format!("{},{}", r.iteration, r.time_step);
     let _ = r.residual.iter().try_for_each(|v| write!(text, ",{v:e}"));
-    let _ = r.forces.iter().try_for_each(|v| write!(text, ",{v}"));
+    let _ = r.forces.iter().try_for_each(|v| write!(text, ",{}", Cell(*v)));
     let _ = write!(text, ",{},", r.cfl);
     if r.linear.is_finite() {
         let _ = write!(text, "{:e}", r.linear);

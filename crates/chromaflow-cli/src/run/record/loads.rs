@@ -2,6 +2,7 @@
 
 use crate::context::write_whole;
 use crate::error::{CliError, CliResult};
+use crate::numbers::Cell;
 use chromaflow::files::FileError;
 use chromaflow_flow::StepReport;
 use std::fmt::Write as _;
@@ -55,7 +56,7 @@ impl Loads {
         }
         for row in &self.rows {
             let _ = write!(text, "\n{},{}", row.iteration, row.time_step);
-            let _ = row.walls.iter().flatten().try_for_each(|v| write!(text, ",{v}"));
+            let _ = row.walls.iter().flatten().try_for_each(|v| write!(text, ",{}", Cell(*v)));
         }
         text.push('\n');
         write_whole(path, text.as_bytes())

@@ -6,6 +6,7 @@ use super::spectrum::Spectrum;
 use super::table::Table;
 use crate::context::write_whole;
 use crate::error::{CliError, CliResult};
+use crate::numbers::Cell;
 use crate::plot::{Picture, Series};
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::{Field, Within, within};
@@ -112,8 +113,8 @@ impl Probes {
                 let _ = write!(text, ",{name}");
             });
             for (k, f) in spectra[0].frequencies.iter().enumerate() {
-                let _ = write!(text, "\n{f},{}", f * unit);
-                let _ = spectra.iter().try_for_each(|s| write!(text, ",{}", s.density[k]));
+                let _ = write!(text, "\n{},{}", Cell(*f), Cell(f * unit));
+                let _ = spectra.iter().try_for_each(|s| write!(text, ",{}", Cell(s.density[k])));
             }
             text.push('\n');
             write_whole(&path, text.as_bytes())?;

@@ -3,6 +3,7 @@
 use crate::case::Profile;
 use crate::context::write_whole;
 use crate::error::CliResult;
+use crate::numbers::Cell;
 use crate::plot::{Picture, Series};
 use chromaflow_flow::config::{Freestream, GasConfig};
 use chromaflow_flow::gas::viscosity;
@@ -68,14 +69,15 @@ impl<'a> Line<'a> {
         let fields = || self.fields.iter().filter(|f| self.wall.is_none() || f.name != "y_plus");
         fields().for_each(|field| names(field, &mut text));
         for crossing in &self.at {
-            let [x, y, z] = crossing.position;
-            let _ = write!(text, "\n{},{x},{y},{z}", crossing.distance);
+            let [x, y, z] = crossing.position.map(Cell);
+            let _ = write!(text, "\n{},{x},{y},{z}", Cell(crossing.distance));
             if let Some(wall) = self.wall {
                 let (height, speed) = self.in_wall_units(wall, crossing);
-                let _ = write!(text, ",{height},{speed}");
+                let _ = write!(text, ",{},{}", Cell(height), Cell(speed));
             }
             for field in fields() {
-                let _ = (0..field.components).try_for_each(|c| write!(text, ",{}", crossing.value(field, c)));
+                let _ = (0..field.components)
+                    .try_for_each(|c| write!(text, ",{}", Cell(crossing.value(field, c))));
             }
         }
         text.push('\n');

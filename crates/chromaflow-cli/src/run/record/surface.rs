@@ -3,6 +3,7 @@
 use super::profiles::names;
 use crate::context::write_whole;
 use crate::error::CliResult;
+use crate::numbers::Cell;
 use chromaflow_flow::mesh::Mesh;
 use chromaflow_flow::output::Field;
 use std::collections::BTreeSet;
@@ -26,11 +27,11 @@ pub fn write(path: &Path, mesh: &Mesh, is_wall: impl Fn(&str) -> bool, fields: &
         let nodes = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
         let nodes: BTreeSet<u32> = nodes.copied().filter(|&n| n < plane).collect();
         for node in nodes.into_iter().map(|n| n as usize) {
-            let [x, y, z] = mesh.nodes[node];
+            let [x, y, z] = mesh.nodes[node].map(Cell);
             let _ = write!(text, "{},{x},{y},{z}", marker.name.replace(',', " "));
             for field in fields {
                 let values = &field.values[node * field.components..][..field.components];
-                let _ = values.iter().try_for_each(|v| write!(text, ",{v}"));
+                let _ = values.iter().try_for_each(|v| write!(text, ",{}", Cell(*v)));
             }
             text.push('\n');
             any = true;

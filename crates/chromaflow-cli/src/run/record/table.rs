@@ -2,6 +2,7 @@
 
 use crate::context::write_whole;
 use crate::error::{CliError, CliResult};
+use crate::numbers::Cell;
 use chromaflow::files::FileError;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -31,8 +32,8 @@ impl Table {
             let _ = write!(text, ",{name}");
         });
         for (step, time, values) in &self.rows {
-            let _ = write!(text, "\n{step},{time}");
-            let _ = values.iter().try_for_each(|v| write!(text, ",{v}"));
+            let _ = write!(text, "\n{step},{}", Cell(*time));
+            let _ = values.iter().try_for_each(|v| write!(text, ",{}", Cell(*v)));
         }
         text.push('\n');
         write_whole(path, text.as_bytes())
