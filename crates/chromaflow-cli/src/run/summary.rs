@@ -150,6 +150,9 @@ pub fn apart(first: Vec<String>, second: Vec<String>) -> Vec<String> {
 /// Mean y+ beyond which the first point off a wall lies outside of the viscous sublayer.
 const SUBLAYER: f64 = 5.0;
 
+/// First cells that are so many times too high for a law of the wall are not mended.
+const MENDABLE: f64 = 100.0;
+
 /// The same in words; `first`: what is first, and where. Walls of a turbulent flow of this Reynolds number that stand too far off for what is
 /// made of them are told so.
 pub fn heights_of(
@@ -163,7 +166,13 @@ pub fn heights_of(
             WallTreatment::Functions | WallTreatment::Automatic => (end_of_log_layer(reynolds), true),
         };
         (y.mean > most).then(|| {
-            if law {
+            // No layer is made so much finer: such walls are grounds and the like, of which friction is not what is asked.
+            if law && y.mean > MENDABLE * most {
+                format!(
+                    "`{wall}`: a law of the wall holds up to a y+ of {most:.0} or so here; its friction, and where flow leaves it, are not to be \
+                     relied on. Where they do not matter, kind = \"slip_wall\" asks for no layer"
+                )
+            } else if law {
                 format!(
                     "`{wall}`: a law of the wall holds up to a y+ of {most:.0} or so here; its friction, and where flow leaves it, are not to be \
                      relied on. Try first cells {:.0} times as thin",
@@ -399,5 +408,7 @@ mod tests {
         let lines = heights_of("nodes off", far.clone(), (Some(&by_law), 1e6));
         assert!(lines.len() == 2 && lines[1].contains("up to a y+ of 300"), "{lines:?}");
         assert_eq!(heights_of("nodes off", far, (Some(&by_law), 1e9)).len(), 1);
+        let lines = heights_of("nodes off", vec![("ground".to_owned(), spread(6e6))], (Some(&by_law), 1e6));
+        assert!(lines[1].contains("slip_wall") && !lines[1].contains("times as thin"), "{lines:?}");
     }
 }
