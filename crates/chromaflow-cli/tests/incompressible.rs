@@ -37,11 +37,14 @@ fn a_run_leaves_everything_and_can_be_gone_on_with() {
     assert_eq!(status, 0, "{out}{err}");
     assert!(err.contains("144 cells in 2 blocks, 5 unknowns a cell"), "{err}");
     assert!(out.contains("BILU FACT"), "{out}");
-    for file in ["history.csv", "restart.safetensors", "volume.vtu", "surface.vtu", "summary.json"] {
+    for file in
+        ["history.csv", "restart.safetensors", "volume.vtu", "surface.vtu", "surface.csv", "summary.json"]
+    {
         assert!(at("out/a").join(file).exists(), "{file}");
     }
     let whole = json(&at("out/a/summary.json"));
     assert_eq!(whole["outcome"], "converged");
+    assert_eq!(whole["mesh"]["nodes"], 364, "of both blocks and planes");
     assert!(whole["time"]["components"]["exchange"].as_f64().unwrap() > 0.0, "{}", whole["time"]);
     assert!(whole["residual_orders"].as_f64().unwrap() >= 6.0);
     assert!(whole["residual"]["dye"].as_f64().unwrap() < 1e-4);

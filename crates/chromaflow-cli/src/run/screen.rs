@@ -39,7 +39,7 @@ pub struct Screen {
 /// The names of the columns.
 fn columns(equations: Equations) -> String {
     let [first, last] = equations.names();
-    let names = format!("    iter {first:>10}   momentum {:10.3e}");
+    let names = format!("    iter {first:>10}   momentum {last:>10}");
     format!("{names}           CL           CD       CFL   linear   ms/it      left")
 }
 
@@ -96,14 +96,16 @@ impl Screen {
         let linear =
             if row.linear.is_finite() { format!("{:8.1e}", row.linear) } else { format!("{:>8}", "-") };
         let left = self.left(row, orders).map_or_else(|| "-".into(), duration);
+        // Incompressible flow may carry nothing.
+        let none = self.equations == Equations::Incompressible && row.residual[4] == 0.0;
+        let last = if none { "-".to_owned() } else { format!("{:.3e}", row.residual[4]) };
         let [lift, drag, _] = row.forces;
         let look = Look::of([lift, drag]);
         let [lift, drag] = [lift, drag].map(|value| look.text(value));
         format!(
-            "{:8} {:10.3e} {momentum:10.3e} {:10.3e} {lift:>12} {drag:>12} {:9.3} {linear} {:7.1} {left:>9}",
+            "{:8} {:10.3e} {momentum:10.3e} {last:>10} {lift:>12} {drag:>12} {:9.3} {linear} {:7.1} {left:>9}",
             row.iteration,
             row.residual[0],
-            row.residual[4],
             row.cfl,
             1e3 * row.seconds
         )
@@ -201,9 +203,10 @@ mod tests {
             assert_eq!(screen.line(&row, 1.0).len(), width);
             assert_eq!(screen.line(&Row { linear: f64::NAN, ..row }, 1.0).len(), width);
             let mut other = row;
-            other.forces = [-1.5e-8, -2.5e-7, 0.0];
+            (other.residual[4], other.forces) = (0.0, [-1.5e-8, -2.5e-7, 0.0]);
             let line = screen.line(&other, 1.0);
             assert!(line.len() == width && line.contains(" -1.50000e-8  -2.50000e-7 "), "{line}");
+            assert_eq!(line.contains("  -  "), equations == Equations::Incompressible, "{line}");
             other.forces = [-1.5e-8, 0.3, 0.0];
             assert!(screen.line(&other, 1.0).contains("   0.0000000    0.3000000 "));
         }

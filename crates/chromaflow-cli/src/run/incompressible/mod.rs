@@ -221,8 +221,8 @@ impl Flow for InCells<'_> {
         fields
     }
 
-    fn is_wall(&self, _marker: &str) -> bool {
-        false // there is no Cp to cut
+    fn is_wall(&self, marker: &str) -> bool {
+        matches!(self.config.boundaries.get(marker), Some(Boundary::Wall { .. }))
     }
 
     fn lift_axis(&self) -> Option<usize> {
@@ -302,6 +302,7 @@ impl Flow for InCells<'_> {
                 "blocks": self.grid.blocks.iter().map(|b| b.points).collect::<Vec<_>>(),
                 "planar": self.mesh.planar.is_some(),
                 "cells": self.grid.cells(),
+                "nodes": self.grid.blocks.iter().map(|b| b.nodes.len()).sum::<usize>(),
                 "markers": self.grid.markers(),
             },
             "solver": summary::machine(self.ctx, solver),

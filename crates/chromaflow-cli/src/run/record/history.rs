@@ -75,6 +75,7 @@ fn residual(report: &StepReport) -> [f64; 5] {
     let (flow, scalars) = report.residual.split_at(4);
     residual[..4].copy_from_slice(flow);
     residual[4] = match scalars {
+        [] => 0.0,
         [one] => *one,
         more => more.iter().map(|r| r * r).sum::<f64>().sqrt(),
     };
