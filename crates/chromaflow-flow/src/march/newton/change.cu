@@ -1,7 +1,7 @@
 // How far states may move. Twin: mod.rs.
 
-// The largest relative change of `rows` conserved states along v, where there is one, else by any change of length 1; as
-// the bits of a positive number.
+// The largest relative change of `rows` conserved states along v, where there is one, else by any change of length 1;
+// as the bits of a positive number.
 extern "C" __global__ void __launch_bounds__(256)
 largest_change(LargestChange) {
     const u32 i = blockIdx.x * 256 + threadIdx.x;
