@@ -214,7 +214,7 @@ impl IncompressibleSystem {
     }
 }
 
-/// What unknowns and residuals are measured by, from the norms of each component of the state and of residuals over V/dt; |q| so measured.
+/// What unknowns and residuals are measured by, from the norms of each component of the state and of residuals over V/dt; |q| so measured, 1 where all of it is zero.
 pub(super) fn units(beta: f64, values: &[f64], residuals: &[f64]) -> (Vec<f64>, Vec<f64>, f64) {
     let speed = beta.sqrt();
     let flow = [beta, speed, speed, speed];
@@ -224,5 +224,6 @@ pub(super) fn units(beta: f64, values: &[f64], residuals: &[f64]) -> (Vec<f64>, 
     };
     let (unknowns, residuals) = (of(values), of(residuals));
     let size = values.iter().zip(&unknowns).map(|(norm, unit)| (norm / unit).powi(2)).sum::<f64>();
-    (unknowns, residuals, size.sqrt())
+    // A fluid at rest, without a pressure or a scalar, gives differences no length.
+    (unknowns, residuals, if size > 0.0 { size.sqrt() } else { 1.0 })
 }

@@ -158,3 +158,31 @@ fn driven_channels_do_not_run_away() {
         }
     }
 }
+
+/// Air at rest between a hot and a cold wall: Newton-Krylov steps set it in motion, of which its residual has nothing at first. The heat that passes is de
+/// Vahl Davis's (1983) at a Rayleigh number of 1e4, 2.243, but for the coarse grid.
+#[test]
+fn newton_krylov_steps_leave_rest() {
+    let grid = BoxGrid { cells: [24, 24, 1], size: [1.0; 3], wave: 0.0 }.grid();
+    let (mut config, diffusivity) = (Config { initial: Vec::new(), ..Config::default() }, 0.011_867_8);
+    config.fluid.viscosity = 0.71 * diffusivity;
+    let (name, buoyancy) = ("temperature".to_owned(), [0.0, 1.0, 0.0]);
+    config.fluid.scalars = vec![Scalar { name, diffusivity, buoyancy, reference: 0.0 }];
+    let wall = |value| Boundary::Wall { velocity: [0.0; 3], scalars: vec![WallScalar::Value(value)] };
+    config.boundaries = [
+        ("xmin", wall(0.5)),
+        ("xmax", wall(-0.5)),
+        ("ymin", Boundary::WALL),
+        ("ymax", Boundary::WALL),
+        ("zmin", Boundary::Symmetry),
+        ("zmax", Boundary::Symmetry),
+    ]
+    .map(|(name, boundary)| (name.to_owned(), boundary))
+    .into();
+    newton(&mut config, 1e5);
+    config.time = Time::Steady(Steady { iterations: 100, orders: 8.0 });
+    let mut solver = Solver::new(&grid, config, Arc::new(Team::new(2))).unwrap();
+    assert_eq!(solver.run(|_| true), Outcome::Converged);
+    let rising = solver.state().chunks(5).map(|q| q[2]).fold(0.0, f64::max);
+    assert!((0.15..0.25).contains(&rising), "{rising}: 19.6 diffusivities are 0.233");
+}
