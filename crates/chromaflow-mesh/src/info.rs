@@ -160,30 +160,12 @@ pub struct Info {
     pub warp: Option<f64>,
 }
 
-/// Corners of an element, each with its three edges in a right-handed order, and the volume that unit edges span in the
-/// regular element. A pyramid's apex has four edges and is left out.
-const fn corners(kind: Kind) -> (&'static [[usize; 4]], f64) {
-    use std::f64::consts::FRAC_1_SQRT_2;
+/// The volume that unit edges span in a corner of the regular element.
+const fn ideal(kind: Kind) -> f64 {
     match kind {
-        Kind::Tetrahedron => (&[[0, 1, 2, 3], [1, 2, 0, 3], [2, 0, 1, 3], [3, 0, 2, 1]], FRAC_1_SQRT_2),
-        Kind::Pyramid => (&[[0, 1, 3, 4], [1, 2, 0, 4], [2, 3, 1, 4], [3, 0, 2, 4]], FRAC_1_SQRT_2),
-        Kind::Prism => (
-            &[[0, 1, 2, 3], [1, 2, 0, 4], [2, 0, 1, 5], [3, 5, 4, 0], [4, 3, 5, 1], [5, 4, 3, 2]],
-            0.866_025_403_784_438_6,
-        ),
-        Kind::Hexahedron => (
-            &[
-                [0, 1, 3, 4],
-                [1, 2, 0, 5],
-                [2, 3, 1, 6],
-                [3, 0, 2, 7],
-                [4, 7, 5, 0],
-                [5, 4, 6, 1],
-                [6, 5, 7, 2],
-                [7, 6, 4, 3],
-            ],
-            1.0,
-        ),
+        Kind::Tetrahedron | Kind::Pyramid => std::f64::consts::FRAC_1_SQRT_2,
+        Kind::Prism => 0.866_025_403_784_438_6,
+        Kind::Hexahedron => 1.0,
     }
 }
 
@@ -209,7 +191,6 @@ struct Corners {
 
 impl Corners {
     fn of(kind: Kind) -> Self {
-        let (all, ideal) = corners(kind);
         let edge = |a: usize, b: usize| {
             kind.edges()
                 .iter()
@@ -217,7 +198,7 @@ impl Corners {
                 .expect("corners lie at ends of edges")
         };
         let with_edges = |&[o, a, b, c]: &[usize; 4]| ([o, a, b, c], [a, b, c].map(|k| edge(o, k)));
-        Self { all: all.iter().map(with_edges).collect(), ideal }
+        Self { all: kind.corners().iter().map(with_edges).collect(), ideal: ideal(kind) }
     }
 
     fn scaled_jacobian(&self, p: &[[f64; 3]], lengths: &[f64; 12]) -> f64 {
@@ -266,12 +247,20 @@ pub fn quality(mesh: &Mesh, threads: usize) -> (Vec<KindInfo>, Option<f64>) {
 /// Angle between the halves of a quadrilateral from which on it is folded over, in degrees.
 const FOLDED: f64 = 90.0;
 
+/// Scaled Jacobian below which an element is folded over: what rounding leaves of a corner that is flat is no fold.
+const FLAT: f64 = -1e-6;
+
+/// Whether elements of this [quality](quality) are folded over, as [`find_folded`] finds them.
+pub fn has_folded((kinds, warp): &(Vec<KindInfo>, Option<f64>)) -> bool {
+    kinds.iter().any(|kind| kind.scaled_jacobian.min < FLAT) || warp.is_some_and(|warp| warp > FOLDED)
+}
+
 /// Adds to a report the elements of a sound mesh that are folded over: whose scaled Jacobian is negative, or whose side has halves more than 90
 /// degrees apart. On so many threads (0: one per core that this process may use), on whose number nothing depends.
 ///
 /// ```
 /// use chromaflow_mesh::generate::{Cells, box_mesh};
-/// use chromaflow_mesh::{Defect, Report, find_folded};
+/// use chromaflow_mesh::{Defect, Report, find_folded, has_folded, quality};
 /// let mut mesh = box_mesh([2; 3], [1.0; 3], Cells::Hexes, 0.0);
 /// let mut report = Report::default();
 /// find_folded(&mut report, &mesh, None, 0);
@@ -279,6 +268,7 @@ const FOLDED: f64 = 90.0;
 /// mesh.nodes[13] = [0.1, 0.1, 0.95]; // the node in the middle
 /// find_folded(&mut report, &mesh, None, 0);
 /// assert!(report.count(Defect::FoldedElement) > 0 && report.errors() == 0);
+/// assert!(has_folded(&quality(&mesh, 0)));
 /// ```
 pub fn find_folded(report: &mut Report, mesh: &Mesh, places: Option<&Provenance>, threads: usize) {
     let parts = par::parts(par::threads(threads), mesh.elements());
@@ -291,8 +281,7 @@ pub fn find_folded(report: &mut Report, mesh: &Mesh, places: Option<&Provenance>
                 p.extend(e.iter().map(|&n| mesh.nodes[n as usize]));
                 let jacobian = corners.scaled_jacobian(&p, &lengths(kind, &p));
                 let warp = warp(kind, &p);
-                // What rounding leaves of a corner that is flat is no fold.
-                if jacobian < -1e-6 || warp > FOLDED {
+                if jacobian < FLAT || warp > FOLDED {
                     found.push((kind, i, jacobian, warp));
                 }
             }

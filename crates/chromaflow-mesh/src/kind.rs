@@ -41,6 +41,27 @@ impl Kind {
         }
     }
 
+    /// Corners of an element, each with the ends of its three edges in a right-handed order. A pyramid's apex has four edges and is left out.
+    pub const fn corners(self) -> &'static [[usize; 4]] {
+        match self {
+            Self::Tetrahedron => &[[0, 1, 2, 3], [1, 2, 0, 3], [2, 0, 1, 3], [3, 0, 2, 1]],
+            Self::Pyramid => &[[0, 1, 3, 4], [1, 2, 0, 4], [2, 3, 1, 4], [3, 0, 2, 4]],
+            Self::Prism => {
+                &[[0, 1, 2, 3], [1, 2, 0, 4], [2, 0, 1, 5], [3, 5, 4, 0], [4, 3, 5, 1], [5, 4, 3, 2]]
+            }
+            Self::Hexahedron => &[
+                [0, 1, 3, 4],
+                [1, 2, 0, 5],
+                [2, 3, 1, 6],
+                [3, 0, 2, 7],
+                [4, 7, 5, 0],
+                [5, 4, 6, 1],
+                [6, 5, 7, 2],
+                [7, 6, 4, 3],
+            ],
+        }
+    }
+
     /// Edges, two local nodes each.
     pub const fn edges(self) -> &'static [[usize; 2]] {
         match self {

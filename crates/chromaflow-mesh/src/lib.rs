@@ -25,7 +25,7 @@ pub use error::{Defect, Finding, MeshError, Place, Report, Subject};
 
 pub use field::Field;
 pub use info::{
-    Info, KindInfo, MarkerInfo, Range, edge_lengths, find_folded, info, quality, scaled_jacobian,
+    Info, KindInfo, MarkerInfo, Range, edge_lengths, find_folded, has_folded, info, quality, scaled_jacobian,
 };
 pub use io::{Counts, Names, Slice, SliceFace, Slices, Survey, mend, range_of, reader_of};
 pub use io::{

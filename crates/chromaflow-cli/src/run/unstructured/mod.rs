@@ -93,8 +93,12 @@ pub fn run(
         prepare_gpu(&settings);
     }
     let mut prepared = prepare::prepare_mesh(source, case, ctx.team().size())?;
-    let quality = if args.check { Value::Null } else { quality(&prepared.mesh, ctx.team().size()) };
-    let folded = folded(&prepared.mesh, ctx.team().size());
+    // Elements are looked at one by one where their quality asks for it.
+    let (mesh, threads) = (&prepared.mesh, ctx.team().size());
+    let found = (!args.check).then(|| mesh::quality(mesh, threads));
+    let may_fold = found.as_ref().is_none_or(mesh::has_folded);
+    let folded = may_fold.then(|| folded(mesh, threads)).flatten();
+    let quality = found.map_or(Value::Null, |(kinds, _)| quality(&kinds));
     give_back_freed();
     let read = start.elapsed().as_secs_f64();
     let files = Files::new(folder, &prepared.case.output)?;
@@ -171,8 +175,7 @@ pub fn refused(source: &Source, error: &FlowError) -> CliError {
 }
 
 /// Smallest, mean and largest scaled Jacobian and aspect ratio over all cells.
-fn quality(mesh: &Mesh, threads: usize) -> Value {
-    let (kinds, _) = mesh::quality(mesh, threads);
+fn quality(kinds: &[KindInfo]) -> Value {
     let count: usize = kinds.iter().map(|k| k.count).sum();
     let over = |range: fn(&KindInfo) -> Range| {
         let min = kinds.iter().map(|k| range(k).min).fold(f64::INFINITY, f64::min);

@@ -6,6 +6,7 @@ use crate::config::NewtonKrylov;
 use crate::gpu::{blocks, source};
 use chromaflow::gpu::{GpuError, ShareCuda, Vectors};
 use chromaflow::krylov::{Control, KrylovCuda, LinearOperatorCuda, PreconditionerCuda};
+use chromaflow_comm::Op;
 use chromaflow_device::cuda::{DeviceBuffer, KernelSource, Read, Share, Stream};
 use chromaflow_device::{enqueue, kernels};
 use std::cell::RefCell;
@@ -121,10 +122,11 @@ impl ChangesCuda {
         Ok(Self { kernels, largest: DeviceBuffer::zeroed(stream, 1)? })
     }
 
-    /// The largest [relative change](crate::gas::relative_change) of the first `rows` states of `q` along v, or by any direction of length 1.
+    /// The largest [relative change](crate::gas::relative_change) of the first `rows` states of `q` along v, or by any direction of length 1; of all
+    /// ranks' where there are any.
     pub(crate) fn largest(
         &mut self,
-        stream: &Stream,
+        (stream, share): (&Stream, Option<&ShareCuda>),
         rows: usize,
         q: &DeviceBuffer<f64>,
         v: Option<&DeviceBuffer<f64>>,
@@ -137,6 +139,10 @@ impl ChangesCuda {
                 rows: rows as u32, q, v, largest: &self.largest,
             } }?;
         }
-        Ok(f64::from_bits(self.largest.download()?[0]))
+        let mut all = [f64::from_bits(self.largest.download()?[0])];
+        if let Some(share) = share {
+            share.share().reduce(Op::Max, &mut all);
+        }
+        Ok(all[0])
     }
 }

@@ -13,7 +13,7 @@ mod arguments;
 pub(crate) mod cuda;
 
 use super::ViscousElements;
-use super::viscous::in_plane;
+use super::viscous::{Group, in_plane};
 use crate::dual::{Dual, cross, dot, drawn_together, sub};
 use crate::gradient::NodeRecord;
 use crate::parallel;
@@ -41,13 +41,11 @@ impl NodeGradients {
             // J of a node's corners, and of these elements' corners in the mean.
             sizes: vec![[0.0; 2]; dual.nodes()],
         };
-        elements.tets.nodes.iter().for_each(|tet| sums.add(tet, &TET, 1.0));
-        elements.pyramids.nodes.iter().for_each(|pyramid| {
-            sums.add(pyramid, &PYRAMID, 1.0);
-            sums.add(pyramid, &APEX, 0.5);
-        });
-        elements.prisms.nodes.iter().for_each(|prism| sums.add(prism, &PRISM, 1.0));
-        elements.hexes.nodes.iter().for_each(|hex| sums.add(hex, &HEX, 1.0));
+        sums.add_all(&elements.tets);
+        sums.add_all(&elements.pyramids);
+        elements.pyramids.nodes.iter().for_each(|pyramid| sums.add(pyramid, &APEX, 0.5));
+        sums.add_all(&elements.prisms);
+        sums.add_all(&elements.hexes);
         let Sums { mut weights, sizes, .. } = sums;
         for (row, [own, mean]) in sizes.into_iter().enumerate() {
             let size = own.max(FLAT * mean);
@@ -102,25 +100,8 @@ impl NodeGradients {
 /// none but such a corner, its gradient stays bounded.
 const FLAT: f64 = 0.1;
 
-/// A corner of an element, and the ends of the edges that meet there, right-handed.
-type Corner = (usize, [usize; 3]);
-
-const TET: [Corner; 4] = [(0, [1, 2, 3]), (1, [2, 0, 3]), (2, [0, 1, 3]), (3, [0, 2, 1])];
-const PYRAMID: [Corner; 4] = [(0, [1, 3, 4]), (1, [2, 0, 4]), (2, [3, 1, 4]), (3, [0, 2, 4])];
-/// Four edges meet at the apex: each three that follow one another.
-const APEX: [Corner; 4] = [(4, [2, 1, 0]), (4, [3, 2, 1]), (4, [0, 3, 2]), (4, [1, 0, 3])];
-const PRISM: [Corner; 6] =
-    [(0, [1, 2, 3]), (1, [2, 0, 4]), (2, [0, 1, 5]), (3, [5, 4, 0]), (4, [3, 5, 1]), (5, [4, 3, 2])];
-const HEX: [Corner; 8] = [
-    (0, [1, 3, 4]),
-    (1, [2, 0, 5]),
-    (2, [3, 1, 6]),
-    (3, [0, 2, 7]),
-    (4, [7, 5, 0]),
-    (5, [4, 6, 1]),
-    (6, [5, 7, 2]),
-    (7, [6, 4, 3]),
-];
+/// Four edges meet at the apex of a pyramid: the corners of each three that follow one another, as [`Kind::corners`](crate::mesh::Kind::corners) has the others.
+const APEX: [[usize; 4]; 4] = [[4, 2, 1, 0], [4, 3, 2, 1], [4, 0, 3, 2], [4, 1, 0, 3]];
 
 /// Sums over corners.
 struct Sums<'a> {
@@ -132,8 +113,13 @@ struct Sums<'a> {
 }
 
 impl Sums<'_> {
+    /// Adds the corners of elements of one type.
+    fn add_all<const N: usize, const E: usize>(&mut self, group: &Group<N, E>) {
+        group.nodes.iter().for_each(|element| self.add(element, group.kind.corners(), 1.0));
+    }
+
     /// Adds `corners` of an element, of which each counts for `share`.
-    fn add<const N: usize>(&mut self, element: &[u32; N], corners: &[Corner], share: f64) {
+    fn add<const N: usize>(&mut self, element: &[u32; N], corners: &[[usize; 4]], share: f64) {
         let (plane, depth) = self.elements.planar.map_or((u32::MAX, 0.0), |p| (p.nodes_2d as u32, p.depth));
         let rows = element.map(|node| in_plane(node, plane));
         let mut x = std::array::from_fn::<_, N, _>(|p| {
@@ -141,16 +127,16 @@ impl Sums<'_> {
             [x, y, if element[p] >= plane { z + depth } else { z }]
         });
         drawn_together(&self.elements.periods, &mut x);
-        let faces = |&(at, ends): &Corner| {
-            let [a, b, c] = ends.map(|end| sub(x[end], x[at]));
+        let faces = |&[at, a, b, c]: &[usize; 4]| {
+            let [a, b, c] = [a, b, c].map(|end| sub(x[end], x[at]));
             let faces = [cross(b, c), cross(c, a), cross(a, b)];
             (faces, share * dot(a, faces[0]))
         };
         let mean = corners.iter().map(|corner| faces(corner).1.abs()).sum::<f64>() / corners.len() as f64;
         // Of a planar mesh one plane is solved on.
-        for corner in corners.iter().filter(|(at, _)| element[*at] < plane) {
-            let (row, (faces, size)) = (rows[corner.0] as usize, faces(corner));
-            for (end, face) in corner.1.into_iter().zip(faces) {
+        for corner in corners.iter().filter(|[at, ..]| element[*at] < plane) {
+            let (row, (faces, size)) = (rows[corner[0]] as usize, faces(corner));
+            for (&end, face) in corner[1..].iter().zip(faces) {
                 // Nothing changes across the layer, nor from a node to its own image.
                 let Some(at) = self.dual.pattern.find(row, rows[end] as usize) else { continue };
                 (0..3).for_each(|d| self.weights[at][d] += share * face[d]);

@@ -150,8 +150,9 @@ impl NewtonCuda {
             system.set_base(view, (size, noise * norm), by_change, sums)
         })?;
         self.size = if self.way.is_some() { size } else { size * ((1 + unknowns) as f64).sqrt() };
-        let most = self.changes.largest(&flow.stream, flow.mesh.rows, &self.q, None)?;
-        self.bears = bears(self.size, flow.largest(most));
+        let on = (&flow.stream, flow.share.as_deref());
+        let most = self.changes.largest(on, flow.mesh.rows, &self.q, None)?;
+        self.bears = bears(self.size, most);
         Ok(())
     }
 
@@ -326,9 +327,9 @@ impl NewtonStepCuda for FlowStep<'_> {
             return Ok(0.0);
         }
         // Over ranks the length was found without ghosts.
-        let v = if self.flow.share.is_some() { &*owned } else { v };
-        let change = changes.largest(&self.flow.stream, self.flow.mesh.rows, q, Some(v))?;
-        Ok(self.flow.largest(change))
+        let share = self.flow.share.as_deref();
+        let v = if share.is_some() { &*owned } else { v };
+        changes.largest((&self.flow.stream, share), self.flow.mesh.rows, q, Some(v))
     }
 
     fn differentiate(

@@ -6,7 +6,6 @@ use crate::equations::perfect_gas::N;
 use crate::march::{Advanced, FlowError};
 use crate::unstructured::{FlowSolver, FlowSystem};
 use chromaflow::gpu::{GpuError, ShareCuda, Wish};
-use chromaflow_comm::Op;
 use chromaflow_device::cuda::{DeviceBuffer, Stream};
 use std::sync::Arc;
 
@@ -35,15 +34,6 @@ impl FlowSolver {
 }
 
 impl FlowCuda {
-    /// The largest of all ranks' values.
-    pub(super) fn largest(&self, value: f64) -> f64 {
-        let mut all = [value];
-        if let Some(share) = &self.share {
-            share.share().reduce(Op::Max, &mut all);
-        }
-        all[0]
-    }
-
     /// Ghosts get their owners' states: all that passes between two residuals.
     pub(super) fn exchange_states(&self) -> Result<(), GpuError> {
         let Some(share) = &self.share else { return Ok(()) };

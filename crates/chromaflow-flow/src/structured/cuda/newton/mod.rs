@@ -347,8 +347,6 @@ impl NewtonCuda {
         let Self {
             kernels, table, linear, krylov, vectors, sums, b, x, beside, base, changes, tender, ..
         } = self;
-        let q = beside.as_ref().map_or(&*x, |beside| &beside.z);
-        let most = flow.largest(changes.largest(&flow.stream, table.rows, q, None)?);
         let directed = beside.is_some() && BesideCuda::is_directed(flow);
         let size = if let Some(beside) = beside {
             beside.r.copy_from(&base.slice())?;
@@ -367,9 +365,10 @@ impl NewtonCuda {
         } else {
             flow.sum([vectors.dot(x, x, sums)?])[0].sqrt()
         };
+        let q = beside.as_ref().map_or(&*x, |beside| &beside.z);
+        let most = changes.largest((&flow.stream, flow.share.as_deref()), table.rows, q, None)?;
         *tender = DeviceBuffer::zeroed(&flow.stream, if bears(size, most) { 0 } else { N * table.rows })?;
         if !tender.is_empty() {
-            let q = beside.as_ref().map_or(&*x, |beside| &beside.z);
             tender.copy_from(&q.slice())?;
         }
         flow.other.copy_from(&flow.w.slice())?;
@@ -441,8 +440,8 @@ impl NewtonStepCuda for GridStep<'_> {
         if self.tender.is_empty() {
             return Ok(0.0);
         }
-        let change = self.changes.largest(&self.flow.stream, self.table.rows, self.tender, Some(v))?;
-        Ok(self.flow.largest(change))
+        let on = (&self.flow.stream, self.flow.share.as_deref());
+        self.changes.largest(on, self.table.rows, self.tender, Some(v))
     }
 
     fn differentiate(
