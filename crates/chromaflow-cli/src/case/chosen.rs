@@ -13,8 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NonlinearName {
-    /// `newton_krylov` in steady flow, and in turbulent flow on structured grids, but on those whose `method` is given, of incompressible flow
-    /// where it is steady and turbulent; else `defect_correction`.
+    /// `newton_krylov` in steady flow, and in turbulent flow on structured grids, but on those whose `method` is given; else `defect_correction`.
     #[default]
     Auto,
     /// The derivative itself, by differences of residuals, in GMRES around the first-order matrix.

@@ -123,7 +123,8 @@ impl Solver {
         let mut control = CflControl::new(config.implicit.cfl);
         if let Some(newton) = config.implicit.newton {
             let cells = space.part.sum(space.blocks.iter().map(|b| b.rows().len() as f64));
-            control = control.of_newton_steps().with_directions(newton.directions, n * cells as usize);
+            control =
+                control.of_newton_steps().switched().with_directions(newton.directions, n * cells as usize);
         }
         let mut system = IncompressibleSystem {
             team,

@@ -327,7 +327,7 @@ impl IncompressibleCase {
     /// Chooses what the case file, in `table`, does not say: steady turbulent flow takes Newton-Krylov steps.
     pub(crate) fn choose(&mut self, table: &toml::Table) {
         let given = |section: &str, key: &str| table.get(section).is_some_and(|s| s.get(key).is_some());
-        self.march.choose(self.turbulence.is_some() && self.march.mode == Mode::Steady, &given);
+        self.march.choose(self.march.mode == Mode::Steady, &given);
     }
 
     /// Unknowns a cell: pressure and velocity, scalars, those of a turbulence model.

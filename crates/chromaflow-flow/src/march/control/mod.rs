@@ -35,6 +35,8 @@ pub struct CflControl {
     slow: (f64, usize),
     /// What kind of step it controls.
     step: Step,
+    /// Whether it falls by as much as residuals rise, see [`Self::switched`].
+    switched: bool,
     /// See [`LIMITED_FRACTION`].
     most_limited: f64,
     /// Largest CFL number whose linear system was found to be solved since one was not.
@@ -88,8 +90,12 @@ struct Cut {
 const GROWTH_LIMIT: f64 = 1.5;
 /// Residual growth in one step that has the step rejected: from there the update no longer points to the solution.
 const REJECTED_GROWTH: f64 = 3.0;
-/// The same of Newton-Krylov steps.
+/// The same of Newton-Krylov steps,
 const NEWTON_GROWTH: f64 = 10.0;
+/// and of those whose CFL numbers go by residuals.
+const SWITCHED_GROWTH: f64 = 4.0;
+/// What a rise of the residual leaves of a CFL number that goes by it, at least.
+const SWITCHED_LEAST: f64 = 0.3;
 /// Rise of the residual of Newton-Krylov steps over its smallest value that takes nine tenths off the CFL number. Residuals rise on
 /// the way to where they fall for good, but with steps that keep growing they were seen to rise for ever.
 const NEWTON_RISE: f64 = 4.0;
@@ -150,6 +156,7 @@ impl CflControl {
             capped: 0.0,
             slow: (f64::INFINITY, 0),
             step: Step::Whole,
+            switched: false,
             most_limited: LIMITED_FRACTION,
             solved: 0.0,
             left: 0.0,
@@ -173,6 +180,15 @@ impl CflControl {
     /// lead far off are rejected.
     pub fn of_newton_steps(self) -> Self {
         Self { step: Step::Newton, ..self }
+    }
+
+    /// The same whose CFL number falls as residuals rise, and grows only where they fall: where nothing else bounds a step, as density and pressure do
+    /// in a gas, long ones leave the flow's range and do not come back.
+    ///
+    /// **Source**: switched evolution relaxation, Mulder and van Leer (1985), J. Comput. Phys. 59, of which this is the half that slows down; the fall of
+    /// residuals says little of how fast to go, they stay the same while flow fills a domain.
+    pub fn switched(self) -> Self {
+        Self { switched: true, ..self }
     }
 
     /// The same where systems of so many unknowns, of a rank, that are not solved in so many directions of GMRES may take more.
@@ -206,6 +222,9 @@ impl CflControl {
             }
             _ if self.config.adaptive && (self.hold > 0 || self.left > HALF_SOLVED) => {
                 self.hold = self.hold.saturating_sub(1);
+            }
+            _ if self.config.adaptive && self.switched && ratio > 1.0 => {
+                self.value *= (1.0 / ratio).max(SWITCHED_LEAST);
             }
             _ if self.config.adaptive => {
                 self.value *= self.config.growth.powf((1.0 - limited / self.most_limited).max(0.0));
@@ -291,7 +310,11 @@ impl CflControl {
     /// Whether the step that led to a state of this residual is to be rejected. Not at the smallest CFL number, where
     /// nothing smaller is left to try.
     pub fn rejects_growth(&self, residual: f64) -> bool {
-        let most = if self.step == Step::Newton { NEWTON_GROWTH } else { REJECTED_GROWTH };
+        let most = match self.step {
+            Step::Newton if self.switched => SWITCHED_GROWTH,
+            Step::Newton => NEWTON_GROWTH,
+            Step::Whole | Step::Factored => REJECTED_GROWTH,
+        };
         self.last.is_some_and(|last| residual > most * last) && self.can_reject()
     }
 
@@ -407,8 +430,8 @@ impl CflControl {
     /// The next step is the first one of another problem: as at the beginning.
     pub fn begin(&mut self) {
         let value = self.config.start.min(self.config.max);
-        let Self { step, most_limited, widest, hard_from, .. } = *self;
-        *self = Self { value, step, most_limited, widest, hard_from, ..Self::new(self.config) };
+        let Self { step, switched, most_limited, widest, hard_from, .. } = *self;
+        *self = Self { value, step, switched, most_limited, widest, hard_from, ..Self::new(self.config) };
     }
 
     /// After a step that had to be taken back. Returns whether it is worth another try.
@@ -485,6 +508,22 @@ mod tests {
         assert_eq!([step(4.2, 0.3), step(4.3, 0.3), step(4.4, 0.3)], [4.0, 4.0, 8.0], "held, then grown");
         assert_eq!([step(1.0, 0.7), step(0.9, 0.95)], [8.0, 2.4], "half a solution, none");
         assert_eq!(step(0.8, 0.2), 4.8);
+    }
+
+    #[test]
+    fn switched_steps_go_by_residuals() {
+        let cfl = Cfl { start: 10.0, min: 1.0, max: 1e6, growth: 2.0, adaptive: true };
+        let mut control = CflControl::new(cfl).of_newton_steps().switched();
+        let mut step = |residual: f64| {
+            assert!(!control.rejects_update(0.3));
+            control.accept([residual; 2], 0.0);
+            control.value
+        };
+        assert_eq!([step(1.0), step(0.9), step(1.8), step(0.95)], [20.0, 40.0, 20.0, 40.0]);
+        assert!((step(3.4) - 0.3 * 40.0).abs() < 1e-12, "a third at least");
+        assert!(control.rejects_growth(4.1 * 3.4) && !control.rejects_growth(3.9 * 3.4));
+        control.begin();
+        assert!(control.switched, "of the next problem, too");
     }
 
     /// Density's residual may stand still while that of momentum runs away.
