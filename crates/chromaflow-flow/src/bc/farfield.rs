@@ -45,15 +45,23 @@ fn step<T: Real>(t: T) -> [T; 2] {
 #[derive(Clone, Copy)]
 struct Characteristics<T> {
     normal: [T; 3],
-    /// Normal velocity and speed of sound inside, outside, at the boundary.
+    /// Normal velocity and speed of sound inside and outside; at the boundary normal velocity and the mean of what speeds of sound both gases have.
     inside: [T; 2],
     outside: [T; 2],
     at: [T; 2],
+    /// Pressure at the boundary to the power (gamma - 1)/(2 gamma), x.
+    x: T,
+    /// The pressure.
+    pressure: T,
+    /// c/x, which an entropy has at all pressures, of the gas inside and outside.
+    of_x: [T; 2],
     /// 1 where the outgoing invariant comes from inside.
     in_plus: T,
     /// How much of the incoming one comes from inside, its slope by the Mach number, and the difference of the two.
     in_minus: [T; 2],
     by_minus: T,
+    /// c/x of the gases that both run through.
+    through: [T; 2],
     /// How much of entropy and tangential velocity comes from inside, and its slope by the Mach number.
     in_state: [T; 2],
     /// Density at the boundary with the entropy inside, and outside.
@@ -76,21 +84,30 @@ fn characteristics<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) 
     let [part, slope] = step((vi / ci - one) * T::c(1.0 / SONIC));
     let by_minus = vi - vo - two * (ci - co);
     let minus = vo - two * co + part * by_minus;
-    let vb = T::c(0.5) * (plus + minus);
-    let cb = T::c(0.25) * g1 * (plus - minus);
+    let power = g1 / (T::c(2.0) * gas.gamma);
+    let of_x = [ci / w[4].powf(power), co / free[4].powf(power)];
+    let through = [of_x[1] + in_plus * (of_x[0] - of_x[1]), of_x[1] + part * (of_x[0] - of_x[1])];
+    let x = ((plus - minus) / (two * (through[0] + through[1]))).max(T::c(1e-3));
+    let vb = plus - two * through[0] * x;
+    let cb = T::c(0.5) * (through[0] + through[1]) * x;
+    let pressure = x.powf(one / power);
     let turned = step(T::c(0.5) + vb / cb * T::c(0.5 / TURNING));
     Characteristics {
         normal,
         inside: [vi, ci],
         outside: [vo, co],
         at: [vb, cb],
+        x,
+        pressure,
+        of_x,
         in_plus,
         in_minus: [part, slope * T::c(1.0 / SONIC)],
         by_minus,
+        through,
         in_state: [turned[0], turned[1] * T::c(0.5 / TURNING)],
         density: [
-            w[0] * (cb * cb / (ci * ci)).powf(one / g1),
-            free[0] * (cb * cb / (co * co)).powf(one / g1),
+            gas.gamma * pressure / (of_x[0] * of_x[0] * x * x),
+            gas.gamma * pressure / (of_x[1] * of_x[1] * x * x),
         ],
     }
 }
@@ -100,12 +117,13 @@ fn characteristics<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) 
 ///
 /// The invariant V + 2c/(gamma - 1) comes from inside unless the stream enters at supersonic speed, V - 2c/(gamma - 1)
 /// from outside unless the flow leaves at supersonic speed; entropy p/rho^gamma and tangential velocity come from where
-/// the boundary's flow comes. Where the one or the other gives way there is no jump: between Mach 1 and 1.1 of the flow that
+/// the boundary's flow comes. Each invariant's wave runs through the gas of its own side, whose c is that of its entropy at the boundary's pressure: both gases
+/// have pressure and velocity in common, but no temperature (hot gas would otherwise leave as if it were a wave). Where the one or the other gives way there is no jump: between Mach 1 and 1.1 of the flow that
 /// leaves, and within Mach 0.1 of a flow along the boundary, both sides have a part. Behind a shock, whose entropy is not the
 /// stream's, a steady state could otherwise lie on neither side.
 ///
-/// **Source**: Whitfield & Janus 1984 in the form of FUN3D's Riemann farfield; Blazek, CFD: Principles and Applications, 8.3; the
-/// transitions are ours.
+/// **Source**: Whitfield & Janus 1984 in the form of FUN3D's Riemann farfield; Blazek, CFD: Principles and Applications, 8.3; two rarefactions with a
+/// contact between them, Toro, Riemann Solvers and Numerical Methods for Fluid Dynamics, 9.4.1; the transitions are ours.
 ///
 /// ```
 /// use chromaflow_flow::bc::bc_farfield;
@@ -118,10 +136,10 @@ fn characteristics<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) 
 #[inline(always)]
 pub fn bc_farfield<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) -> [T; 5] {
     let x = characteristics(gas, w, free, n);
-    let [vb, cb] = x.at;
+    let vb = x.at[0];
     let own = x.in_state[0];
     let rho = x.density[1] + own * (x.density[0] - x.density[1]);
-    let mut state = [rho, vb * x.normal[0], vb * x.normal[1], vb * x.normal[2], rho * cb * cb / gas.gamma];
+    let mut state = [rho, vb * x.normal[0], vb * x.normal[1], vb * x.normal[2], x.pressure];
     for k in 0..3 {
         let outside = free[1 + k] - x.outside[0] * x.normal[k];
         let inside = w[1 + k] - x.inside[0] * x.normal[k];
@@ -141,7 +159,6 @@ pub fn bc_farfield_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: 
     let [vb, cb] = x.at;
     let normal = x.normal;
     let [own, turning] = x.in_state;
-    let rho = x.density[1] + own * (x.density[0] - x.density[1]);
     let mut block = [zero; 25];
     for c in 0..5 {
         // Derivatives of the interior's own values by its component c.
@@ -162,14 +179,30 @@ pub fn bc_farfield_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: 
         } else {
             zero
         };
+        // Of the logarithms of c/x inside: an entropy's.
+        let d_log = if c == 0 {
+            T::c(-0.5) / w[0]
+        } else if c == 4 {
+            T::c(0.5) / (gas.gamma * w[4])
+        } else {
+            zero
+        };
         let d_plus = x.in_plus * (d_vi + two * d_ci);
         let d_part = x.in_minus[1] * (d_vi - vi / ci * d_ci) / ci;
         let d_minus = x.in_minus[0] * (d_vi - two * d_ci) + d_part * x.by_minus;
-        let d_vb = T::c(0.5) * (d_plus + d_minus);
-        let d_cb = T::c(0.25) * g1 * (d_plus - d_minus);
+        let d_through = [
+            x.in_plus * x.of_x[0] * d_log,
+            x.in_minus[0] * x.of_x[0] * d_log + d_part * (x.of_x[0] - x.of_x[1]),
+        ];
+        let sum = x.through[0] + x.through[1];
+        let d_x = (d_plus - d_minus) / (two * sum) - x.x * (d_through[0] + d_through[1]) / sum;
+        let d_vb = d_plus - two * (d_through[0] * x.x + x.through[0] * d_x);
+        let d_cb = T::c(0.5) * ((d_through[0] + d_through[1]) * x.x + sum * d_x);
         let d_own = turning * (d_vb - vb / cb * d_cb) / cb;
-        let d_inside = x.density[0] * (d_rho / w[0] - two * d_ci / ci + two * d_cb / cb);
-        let d_outside = x.density[1] * two * d_cb / cb;
+        // p ~ x^(2 gamma/(gamma-1)), rho = gamma p / (c/x)^2 / x^2.
+        let d_log_rho = two * d_x / x.x;
+        let d_inside = x.density[0] * (d_log_rho - T::c(2.0) * d_log);
+        let d_outside = x.density[1] * d_log_rho;
         let d_rhob = d_outside + own * (d_inside - d_outside) + d_own * (x.density[0] - x.density[1]);
         block[c * 5] = d_rhob;
         for k in 0..3 {
@@ -179,7 +212,7 @@ pub fn bc_farfield_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: 
             let d_inside = d_velocity - d_vi * normal[k];
             block[c * 5 + 1 + k] = d_vb * normal[k] + own * d_inside + d_own * (inside - outside);
         }
-        block[c * 5 + 4] = (d_rhob * cb * cb + T::c(2.0) * rho * cb * d_cb) / gas.gamma;
+        block[c * 5 + 4] = x.pressure * gas.gamma * d_log_rho;
     }
     block
 }

@@ -77,16 +77,25 @@ impl Inlet<f64> {
     }
 }
 
-/// An inlet's state as a function of the one number that comes from inside, the outgoing invariant.
+/// An inlet's state as a function of the two numbers that come from inside, the outgoing invariant and the entropy of the gas that its wave runs through.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InletState<T> {
     pub w: [T; 5],
     /// Derivative of `w` by the invariant.
     pub slope: [T; 5],
+    /// The same by the logarithm of the ratio of speeds of sound.
+    pub by_entropy: [T; 5],
 }
 
-/// Speed of sound at the inlet from R = V + 2c/(gamma-1), V = U m, c^2 = c0^2 - (gamma-1)/2 U^2, where m is the cosine
-/// between flow and outward normal: a quadratic in c. `m` is kept below -0.1.
+/// The speed of sound that gas inside has at the inlet's total pressure, over that of the inlet's own gas there: 1 where both have one entropy.
+#[inline(always)]
+fn sound_ratio<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>) -> T {
+    let power = (gas.gamma - T::c(1.0)) / (T::c(2.0) * gas.gamma);
+    sound_speed(gas, w) * (inlet.total_pressure / w[4]).powf(power) / inlet.total_temperature.sqrt()
+}
+
+/// Speed of sound c at the inlet from R = V + 2 s c/(gamma-1), V = U m, c^2 = c0^2 - (gamma-1)/2 U^2, where m is the cosine
+/// between flow and outward normal and s the [ratio](sound_ratio) for the gas inside: a quadratic in c. `m` is kept below -0.1.
 #[inline(always)]
 pub(super) fn inlet_state<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &[T; 3]) -> InletState<T> {
     let zero = T::c(0.0);
@@ -99,63 +108,96 @@ pub(super) fn inlet_state<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: 
     let m = ((d[0] * n[0] + d[1] * n[1] + d[2] * n[2]) * inverse).min(T::c(-0.1));
     let v = (w[1] * n[0] + w[2] * n[1] + w[3] * n[2]) * inverse;
     let c02 = inlet.total_temperature;
+    let s = sound_ratio(gas, w, inlet);
     // The gas comes in at the speed of sound at most: at U = c, c^2 = c0^2 k/(k + 1).
-    let least = (k + m) * (c02 * k / (k + one)).sqrt();
+    let least = (k * s + m) * (c02 * k / (k + one)).sqrt();
     let given = v + k * sound_speed(gas, w);
     let invariant = given.max(least);
     let choked = given.lt(least);
-    let a = m * m + k;
+    let a = m * m + k * s * s;
     let rest = invariant * invariant / k - c02 * m * m;
-    let root = (invariant * invariant - a * rest).max(T::c(1e-12)).sqrt();
-    let c = (invariant + root) / a;
-    let c_slope = (one + (invariant - a * invariant / k) / root) / a;
+    let root = (invariant * invariant * s * s - a * rest).max(T::c(1e-12)).sqrt();
+    let c = (invariant * s + root) / a;
     // No outflow: the gas stands still where the invariant asks for it.
-    let inflow = (invariant - k * c).lt(zero);
-    let speed = T::select(inflow, (invariant - k * c) / m, zero);
+    let inflow = (invariant - k * s * c).lt(zero);
     let moves = T::select(choked, zero, T::select(inflow, one, zero));
-    let speed_slope = moves * (one - k * c_slope) / m;
+    let speed = T::select(inflow, (invariant - k * s * c) / m, zero);
+    let by_invariant = moves * (s * c - invariant / k) / root;
+    let by_log = moves * s * c * (invariant - k * s * c) / root;
+    let speed_slope = (moves - k * s * by_invariant) / m;
+    let speed_by_log = (T::c(0.0) - k * s) * (moves * c + by_log) / m;
     let c = T::select(inflow, c, c02.sqrt());
-    let c_slope = moves * c_slope;
     let c2 = c * c;
     let p = inlet.total_pressure * (c2 / c02).powf(gas.gamma / g1);
     let rho = gas.gamma * p / c2;
-    let log_c = two * c_slope / c;
-    let p_slope = p * gas.gamma / g1 * log_c;
+    // d log rho = 2/(gamma-1) d log c, d log p = gamma d log rho.
+    let (rho_by, p_by) = (rho * k / c, p * k * gas.gamma / c);
     InletState {
         w: [rho, speed * d[0], speed * d[1], speed * d[2], p],
         slope: [
-            rho * (p_slope / p - log_c),
+            rho_by * by_invariant,
             speed_slope * d[0],
             speed_slope * d[1],
             speed_slope * d[2],
-            p_slope,
+            p_by * by_invariant,
+        ],
+        by_entropy: [
+            rho_by * by_log,
+            speed_by_log * d[0],
+            speed_by_log * d[1],
+            speed_by_log * d[2],
+            p_by * by_log,
         ],
     }
 }
 
 /// Subsonic inflow of given total pressure, total temperature and direction; the outgoing invariant V + 2c/(gamma-1)
-/// comes from inside. Where the interior pushes outward the state is the total one at rest.
+/// comes from inside, where its wave runs through the gas inside: c there is that gas's at the inlet's pressure, which it and the gas that comes in
+/// have in common with the velocity (gas of another temperature, as beside a hot wall, would otherwise be taken for a wave). Where the interior
+/// pushes outward the state is the total one at rest.
 ///
 /// **Source**: Blazek, CFD: Principles and Applications, 8.4, with the energy equation for the invariant's speed of
-/// sound.
+/// sound; the contact between both gases as in Toro, Riemann Solvers and Numerical Methods for Fluid Dynamics, 9.4.
+///
+/// ```
+/// use chromaflow_flow::bc::{Inlet, bc_inlet};
+/// use chromaflow_flow::gas::Gas;
+/// // Gas inside is hot; pressure and velocity are the inlet's at Mach 0.05: nothing changes them.
+/// let (mach, gas) = (0.05_f64, Gas::AIR);
+/// let temperature = 1.0 + 0.2 * mach * mach;
+/// let inlet = Inlet::new(gas, temperature.powf(3.5), temperature, [1.0, 0.0, 0.0]);
+/// let state = bc_inlet(gas, &[1.0 / 1.3, mach, 0.0, 0.0, 1.0 / 1.4], inlet, &[-1.0, 0.0, 0.0]);
+/// assert!((state[0] - 1.0).abs() < 1e-12 && (state[1] - mach).abs() < 1e-12);
+/// ```
 #[inline(always)]
 pub fn bc_inlet<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &[T; 3]) -> [T; 5] {
     inlet_state(gas, w, inlet, n).w
 }
 
-/// d(boundary state)/d(interior state) of [`bc_inlet`], primitive by primitive, column-major 5 x 5, of rank one.
+/// d(boundary state)/d(interior state) of [`bc_inlet`], primitive by primitive, column-major 5 x 5, of rank two.
 #[inline(always)]
 pub fn bc_inlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &[T; 3]) -> [T; 25] {
-    let slope = inlet_state(gas, w, inlet, n).slope;
+    let state = inlet_state(gas, w, inlet, n);
     let inverse = T::c(1.0) / (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).sqrt().max(T::c(1e-300));
     // k dc with dc = c/2 (dp/p - drho/rho).
     let kc = sound_speed(gas, w) / (gas.gamma - T::c(1.0));
     let invariant = [-kc / w[0], n[0] * inverse, n[1] * inverse, n[2] * inverse, kc / w[4]];
+    let [log_by_rho, log_by_p] = entropy_slopes(gas, w);
     let mut block = [T::c(0.0); 25];
     for c in 0..5 {
         for r in 0..5 {
-            block[c * 5 + r] = slope[r] * invariant[c];
+            block[c * 5 + r] = state.slope[r] * invariant[c];
         }
     }
+    for r in 0..5 {
+        block[r] += state.by_entropy[r] * log_by_rho;
+        block[20 + r] += state.by_entropy[r] * log_by_p;
+    }
     block
+}
+
+/// Derivatives of the logarithm of the [ratio of speeds of sound](sound_ratio) by density and pressure inside.
+#[inline(always)]
+pub(super) fn entropy_slopes<T: Real>(gas: Gas<T>, w: &[T; 5]) -> [T; 2] {
+    [T::c(-0.5) / w[0], T::c(0.5) / (gas.gamma * w[4])]
 }

@@ -1,7 +1,7 @@
 //! Outflow against a given pressure.
 
 use super::extrapolation::{SHUT, mach_through, opening};
-use super::inlet::inlet_state;
+use super::inlet::{entropy_slopes, inlet_state};
 use super::{Boundary, Inlet, Parameter, Word, bc_inlet};
 use crate::gas::{Gas, sound_speed};
 use crate::real::Real;
@@ -243,18 +243,20 @@ pub fn bc_outlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], outlet: Outlet<T>, n
     let of_through = (share.by_through - T::c(2.0) * share.by_along * share.through) / c;
     let of_velocity = T::c(2.0) * share.by_along / (c * c);
     let of_sound = share.by_through * share.through + T::c(2.0) * share.by_along * share.along;
+    let [log_by_rho, log_by_p] = entropy_slopes(gas, w);
     let mut block = leaving_jacobian(gas, w, outlet.pressure, n);
     for r in 0..5 {
         // By the invariant V + 2c/(gamma-1) besides.
         let (turn, jump) = ((T::c(1.0) - open) * back.slope[r], out[r] - back.w[r]);
         let by_speed = (turn + jump * of_through) * inverse;
         let by_sound = T::c(0.5) * of_sound * jump - kc * turn;
-        block[r] = open * block[r] + by_sound / w[0];
+        let by_entropy = (T::c(1.0) - open) * back.by_entropy[r];
+        block[r] = open * block[r] + by_sound / w[0] + by_entropy * log_by_rho;
         for i in 0..3 {
             let at = 5 + 5 * i + r;
             block[at] = open * block[at] + by_speed * n[i] + jump * of_velocity * w[1 + i];
         }
-        block[20 + r] = open * block[20 + r] - by_sound / w[4];
+        block[20 + r] = open * block[20 + r] - by_sound / w[4] + by_entropy * log_by_p;
     }
     block
 }
