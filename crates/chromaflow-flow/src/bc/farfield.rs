@@ -162,7 +162,6 @@ pub fn bc_farfield_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: 
     let mut block = [zero; 25];
     for c in 0..5 {
         // Derivatives of the interior's own values by its component c.
-        let d_rho = if c == 0 { one } else { zero };
         let d_vi = if c == 1 {
             normal[0]
         } else if c == 2 {

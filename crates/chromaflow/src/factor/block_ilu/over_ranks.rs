@@ -1,12 +1,16 @@
 //! Block ILU of each rank's own rows: additive Schwarz between ranks, restricted to what a rank owns.
 
 use super::{BlockIlu, BlockIluOptions, BlockIluReport, SingularRow};
-use crate::dist::{Links, Share};
+use crate::dist::{Links, Share, turning};
 use crate::sparse::{BlockPattern, Jacobian, OffDiagonal, ShapeError};
 use chromaflow_device::{Buffer, Team};
+use half::f16;
 use std::sync::Arc;
 
 /// The rows of a rank that are factored, as a system of their own.
+///
+/// Rows that are images of factored ones are none of them: what a block in the column of an image is multiplied by is the row's vector turned, so that the block times
+/// that rotation belongs in the row's own column. Factors see a sector that repeats as the whole circle does.
 pub(super) struct FactoredRows {
     /// Local numbers, ascending.
     pub rows: Vec<u32>,
@@ -14,28 +18,77 @@ pub(super) struct FactoredRows {
     pub positions: Vec<u32>,
     /// Their blocks among themselves.
     pub pattern: Arc<BlockPattern>,
+    /// Blocks in the columns of images.
+    pub folds: Vec<Fold>,
+}
+
+/// A block in the column of an image, which belongs in that of its row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fold {
+    /// Where it belongs: a row's diagonal block, or the block at a position of the factored rows.
+    pub to: Place,
+    /// Its position in the local pattern.
+    pub from: u32,
+    /// Which of the matrices turns it.
+    pub turn: u32,
+    /// Whether another block is there already.
+    pub adds: bool,
+}
+
+/// A block of the factored rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Diagonal(u32),
+    Off(u32),
 }
 
 impl FactoredRows {
     pub(super) fn new(share: &Share, pattern: &BlockPattern) -> Self {
-        let rows = share.factored(pattern);
+        let mut kept = vec![false; share.rows()];
+        share.factored(pattern).iter().for_each(|&row| kept[row as usize] = true);
+        let mut image_of = vec![None; share.rows()];
+        for image in share.images().list.iter().filter(|image| kept[image.of as usize]) {
+            image_of[image.row as usize] = Some((image.of, image.turn));
+        }
+        let rows: Vec<u32> = (0..share.rows())
+            .filter(|&row| kept[row] && image_of[row].is_none())
+            .map(|row| row as u32)
+            .collect();
         let mut compact = vec![u32::MAX; share.rows()];
         for (at, &row) in rows.iter().enumerate() {
             compact[row as usize] = at as u32;
         }
-        let (mut ptr, mut columns, mut positions) = (vec![0], Vec::new(), Vec::new());
-        for &row in &rows {
+        let (mut ptr, mut columns, mut positions, mut folds) = (vec![0], Vec::new(), Vec::new(), Vec::new());
+        for (at, &row) in rows.iter().enumerate() {
+            let mut blocks: Vec<(u32, Option<u32>, u32)> = Vec::new();
             for k in pattern.range(row as usize) {
-                let column = compact[pattern.col_idx()[k] as usize];
-                if column != u32::MAX {
-                    columns.push(column);
-                    positions.push(k as u32);
+                let column = pattern.col_idx()[k];
+                let (of, turn) =
+                    image_of[column as usize].map_or((column, None), |(of, turn)| (of, Some(turn)));
+                if compact[of as usize] != u32::MAX {
+                    blocks.push((compact[of as usize], turn, k as u32));
                 }
+            }
+            // A row's own block before those of its images.
+            blocks.sort_unstable();
+            for (column, turn, from) in blocks {
+                let begins = *ptr.last().expect("begun") as usize;
+                let (to, adds) = if column == at as u32 {
+                    (Place::Diagonal(column), true)
+                } else {
+                    let adds = columns[begins..].last() == Some(&column);
+                    if !adds {
+                        columns.push(column);
+                        positions.push(from);
+                    }
+                    (Place::Off(columns.len() as u32 - 1), adds)
+                };
+                folds.extend(turn.map(|turn| Fold { to, from, turn, adds }));
             }
             ptr.push(columns.len() as u32);
         }
-        let own = BlockPattern::new(rows.len(), ptr, columns).expect("a part of a pattern in its order");
-        Self { rows, positions, pattern: Arc::new(own) }
+        let own = BlockPattern::new(rows.len(), ptr, columns).expect("columns ascend");
+        Self { rows, positions, pattern: Arc::new(own), folds }
     }
 }
 
@@ -43,7 +96,7 @@ impl FactoredRows {
 /// for its own rows is kept, what it finds for ghosts is not.
 ///
 /// Factors of a part know nothing of other parts, so that M depends on the number of ranks: a Krylov method or corrections around it
-/// make up for that.
+/// make up for that. Rows that are images of a part's own are [folded](FactoredRows) into it.
 ///
 /// **Source**: Cai and Sarkis (1999), SIAM J. Sci. Comput. 21, a restricted additive Schwarz preconditioner; without overlap it is
 /// block ILU in each block with corrections between blocks as in Luo, Edwards, Luo and Mueller (2015).
@@ -55,6 +108,7 @@ pub struct IluOverRanks {
     /// Positions of their blocks in the local pattern.
     positions: Vec<u32>,
     pattern: Arc<BlockPattern>,
+    folds: Vec<Fold>,
     nb: usize,
     /// Of the factored rows; and of all local ones.
     work: [Vec<f64>; 2],
@@ -73,11 +127,11 @@ impl IluOverRanks {
         options: BlockIluOptions,
         team: &Team,
     ) -> Result<Self, ShapeError> {
-        let FactoredRows { rows, positions, pattern: own } = FactoredRows::new(share, pattern);
+        let FactoredRows { rows, positions, pattern: own, folds } = FactoredRows::new(share, pattern);
         let ilu = BlockIlu::new(&own, nb, options, team)?;
         let n = rows.len() * nb;
         let (work, all) = ([vec![0.0; n], vec![0.0; n]], vec![0.0; share.rows() * nb]);
-        Ok(Self { share: Arc::clone(share), ilu, rows, positions, pattern: own, nb, work, all })
+        Ok(Self { share: Arc::clone(share), ilu, rows, positions, pattern: own, folds, nb, work, all })
     }
 
     /// The numeric phase.
@@ -106,7 +160,7 @@ impl IluOverRanks {
             }
             to
         }
-        let off = match &a.off {
+        let mut off = match &a.off {
             OffDiagonal::F64(v) => OffDiagonal::F64(blocks(v, &self.positions, q)),
             OffDiagonal::F32(v) => OffDiagonal::F32(blocks(v, &self.positions, q)),
             OffDiagonal::F16 { values, unscale } => OffDiagonal::F16 {
@@ -117,7 +171,50 @@ impl IluOverRanks {
                 },
             },
         };
+        for fold in &self.folds {
+            let block = self.turned_block(a, fold);
+            let add = |old: f64, new: f64| if fold.adds { old + new } else { new };
+            match (fold.to, &mut off) {
+                (Place::Diagonal(row), _) => {
+                    let to = &mut diag[row as usize * q..][..q];
+                    to.iter_mut().zip(block).for_each(|(to, b)| *to = add(*to, b));
+                }
+                (Place::Off(k), OffDiagonal::F64(v)) => {
+                    let to = &mut v[k as usize * q..][..q];
+                    to.iter_mut().zip(block).for_each(|(to, b)| *to = add(*to, b));
+                }
+                (Place::Off(k), OffDiagonal::F32(v)) => {
+                    let to = &mut v[k as usize * q..][..q];
+                    to.iter_mut().zip(block).for_each(|(to, b)| *to = add((*to).into(), b) as f32);
+                }
+                (Place::Off(k), OffDiagonal::F16 { values, .. }) => {
+                    let to = &mut values[k as usize * q..][..q];
+                    to.iter_mut().zip(block).for_each(|(to, b)| *to = f16::from_f64(add((*to).into(), b)));
+                }
+            }
+        }
         Jacobian::new(Arc::clone(&self.pattern), self.nb, diag, off).expect("a part of a matrix")
+    }
+
+    /// A block in the column of an image, times what turns the image's vector; in f16 by its row's scale, as it is stored.
+    fn turned_block(&self, a: &Jacobian, fold: &Fold) -> Vec<f64> {
+        let (nb, q) = (self.nb, self.nb * self.nb);
+        let at = fold.from as usize * q..(fold.from as usize + 1) * q;
+        let mut block: Vec<f64> = match &a.off {
+            OffDiagonal::F64(v) => v[at].to_vec(),
+            OffDiagonal::F32(v) => v[at].iter().map(|&v| v.into()).collect(),
+            OffDiagonal::F16 { values, .. } => values[at].iter().map(|&v| v.into()).collect(),
+        };
+        if let (Some(first), _) = turning(nb) {
+            let m = &self.share.images().turns[fold.turn as usize];
+            for r in 0..nb {
+                let from = [0, 1, 2].map(|c| block[(first + c) * nb + r]);
+                for c in 0..3 {
+                    block[(first + c) * nb + r] = from[0] * m[0][c] + from[1] * m[1][c] + from[2] * m[2][c];
+                }
+            }
+        }
+        block
     }
 
     /// z = M r. Ghosts of r do not count; those of z are their owners'.

@@ -40,7 +40,8 @@ impl DeviceIluOverRanks {
         storage: Storage,
     ) -> Result<Self, GpuError> {
         let stream = share.stream();
-        let FactoredRows { rows, positions, pattern: own } = FactoredRows::new(share.share(), pattern);
+        let FactoredRows { rows, positions, pattern: own, folds: _ } =
+            FactoredRows::new(share.share(), pattern);
         let work = || DeviceBuffer::zeroed(stream, rows.len() * nb);
         Ok(Self {
             ilu: DeviceBlockIlu::new(stream, &own, nb, options)?,
