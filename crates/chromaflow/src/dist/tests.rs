@@ -1,6 +1,7 @@
 //! What ranks have together is what one rank has.
 
 mod lines;
+mod turned;
 
 use super::{Links, Share, SweepExchange};
 use crate::factor::block_ilu::Fill;
@@ -16,6 +17,8 @@ use std::time::Duration;
 pub(crate) use lines::lined_system;
 #[cfg(feature = "cuda")]
 pub(crate) use lines::{lined_sweeps, lined_system_of};
+#[cfg(feature = "cuda")]
+pub(crate) use turned::third_of_a_ring;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 const SIZES: [usize; 5] = [1, 2, 3, 5, 8];

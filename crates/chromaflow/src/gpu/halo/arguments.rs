@@ -44,6 +44,24 @@ kernel_record! {
         x: Share<u32>,
     }
 
+    /// Blocks in the columns of images, and where they belong (folds.rs).
+    pub struct FoldedBlocks {
+        count: u32,
+        nb: u32,
+        /// Whether blocks off the diagonal are f64, else f32.
+        wide: u32,
+        /// Where the vector of a row begins; the largest number where it has none.
+        vector: u32,
+        places: Read<[u32; 2]>,
+        begins: Read<u32>,
+        /// A block and the matrix that turns it.
+        blocks: Read<[u32; 2]>,
+        turns: Read<f64>,
+        off: Read<u32>,
+        diag: Share<f64>,
+        into: Share<u32>,
+    }
+
     /// Rows whose diagonal blocks are to be the identity.
     pub struct UnitRows {
         count: u32,

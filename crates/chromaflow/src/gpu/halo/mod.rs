@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `lists.rs` | which rows pass, on the device |
 //! | `images.rs` | rows that are images of others, turned |
+//! | `folds.rs` | blocks in the columns of images |
 //! | `boxes.rs` | room for messages on the device |
 //! | `nccl.rs` | messages by NCCL |
 //! | `staged.rs` | messages through page-locked memory and the communicator of the ranks |
@@ -20,6 +21,7 @@ mod boxes;
 mod direct;
 #[cfg(test)]
 mod direct_tests;
+mod folds;
 mod images;
 #[cfg(test)]
 mod ipc_tests;
@@ -34,13 +36,14 @@ mod window;
 use super::{DeviceJacobian, GpuError, Storage, source};
 use crate::dist::{Links, Share};
 pub(crate) use arguments::Posts;
-use arguments::{EmptyRows, ImagesOfRows, RowsInBoxes, RowsOfVector, UnitRows};
+use arguments::{EmptyRows, FoldedBlocks, ImagesOfRows, RowsInBoxes, RowsOfVector, UnitRows};
 use chromaflow_comm::{Communicator, Op};
 use chromaflow_device::cuda::{
     DeviceBuffer, DeviceSlice, Gpu, Kernel, KernelSource, Read, Share as Pointer, Stream, Write,
 };
 use chromaflow_device::{kernel_arguments, kernels};
 pub(crate) use direct::{Direct, MAIL};
+pub(crate) use folds::{FoldedPlaces, FoldsCuda};
 use images::ImagesCuda;
 use lists::{List, Side};
 use nccl::ByNccl;
@@ -209,6 +212,7 @@ kernels! {
         identity_rows: UnitRows,
         empty_rows: EmptyRows,
         image_rows: ImagesOfRows,
+        fold_blocks: FoldedBlocks,
     }
 }
 

@@ -2,17 +2,19 @@
 
 use super::{Between, Path, ShareCuda, Wish};
 use crate::dist::tests::{
-    Local, NB, PATIENCE, System, lined_sweeps, lined_system, local, plain_sweeps, system, wave,
+    Local, NB, PATIENCE, System, lined_sweeps, lined_system, local, plain_sweeps, system, third_of_a_ring,
+    wave,
 };
 use crate::dist::{Links, SweepExchange};
 use crate::factor::block_ilu::cuda::{DeviceBlockIlu, DeviceIluOverRanks};
-use crate::factor::block_ilu::{BlockIluOptions, Fill};
+use crate::factor::block_ilu::{BlockIluOptions, Fill, IluOverRanks};
 use crate::gpu::{DeviceJacobian, GpuError, Storage, test_stream};
 use crate::krylov::{Control, KrylovCuda, OfRankCuda, PreconditionerCuda, SmootherCuda};
 use crate::relax::{Direction, LinesCuda, MulticolorCuda, SolveOptions};
 use crate::sparse::cuda::BlockMatrixCuda;
 use crate::{Outcome, Policy};
 use chromaflow_comm::{Communicator, Threads, run};
+use chromaflow_device::Team;
 use chromaflow_device::cuda::{DeviceBuffer, Gpu, Stream};
 use std::sync::Arc;
 
@@ -312,6 +314,48 @@ fn cuda_krylov_methods_over_ranks_solve_the_system_of_one_device() {
                 assert_eq!(iterations, done.iterations, "method {method}, ilu {ilu}, {size} ranks");
             }
         }
+    }
+}
+
+/// Blocks in the columns of images are folded as on the host.
+#[test]
+fn cuda_small_factors_see_a_ring_across_its_seam() {
+    if test_stream().is_none() {
+        return;
+    }
+    for (rows, nb, policy) in [
+        (3, 5, Policy::D),
+        (2, 5, Policy::Ds),
+        (1, 5, Policy::D),
+        (3, 6, Policy::Ds),
+        (3, 1, Policy::D),
+        (1, 2, Policy::Ds),
+    ] {
+        let job = move |ranks: &Threads| -> Result<(), GpuError> {
+            let (share, jacobian, b) = third_of_a_ring(ranks, (rows, nb), policy);
+            let (team, options) = (Team::new(1), BlockIluOptions::default());
+            let mut factors = IluOverRanks::new(&share, jacobian.pattern(), nb, options, &team).unwrap();
+            factors.factor(&jacobian, &team).unwrap();
+            let mut expected = vec![0.0; b.len()];
+            factors.solve(&team, &b, &mut expected);
+            let stream = Gpu::open(0)?.stream()?;
+            let share = Arc::new(ShareCuda::new(&share, &stream, &[], nb, Wish::Staged)?);
+            let storage = if policy == Policy::D { Storage::F64 } else { Storage::F32 };
+            let mut factors = DeviceIluOverRanks::new(&share, jacobian.pattern(), nb, options, storage)?;
+            factors.factor(&DeviceJacobian::upload(&stream, &jacobian)?)?;
+            assert!(factors.report()?.is_ok());
+            let mut x = stream.upload(&vec![f64::NAN; b.len()])?;
+            factors.solve(&stream.upload(&b)?, &mut x)?;
+            for (x, e) in x.download()?.iter().zip(&expected) {
+                // Where two blocks meet in f32 the host rounds twice.
+                assert!(
+                    (x - e).abs() < if policy == Policy::D { 1e-13 } else { 1e-6 },
+                    "{rows} rows of {nb}: {x} {e}"
+                );
+            }
+            Ok(())
+        };
+        run(1, PATIENCE, job).unwrap();
     }
 }
 
