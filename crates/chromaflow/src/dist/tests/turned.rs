@@ -4,7 +4,7 @@ use super::{PATIENCE, wave};
 use crate::dist::{Image, Images, Share};
 use crate::factor::block_ilu::{BlockIluOptions, IluOverRanks};
 use crate::sparse::{BlockPattern, Jacobian, OffDiagonal};
-use crate::{Policy, RowBatches};
+use crate::{Policy, RowBatches, Storage};
 use chromaflow_comm::{Threads, run};
 use chromaflow_device::Team;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn factors_see_a_ring_across_its_seam() {
         let job = move |ranks: &Threads| -> Result<(), String> {
             let (share, jacobian, b) = third_of_a_ring(ranks, (rows, nb), Policy::D);
             let team = Team::new(1);
-            let options = BlockIluOptions::default();
+            let options = BlockIluOptions { storage: Storage::F64, ..BlockIluOptions::default() };
             let mut factors = IluOverRanks::new(&share, jacobian.pattern(), nb, options, &team).unwrap();
             factors.factor(&jacobian, &team).unwrap();
             let mut x = vec![0.0; b.len()];

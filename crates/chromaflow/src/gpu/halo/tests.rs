@@ -333,7 +333,8 @@ fn cuda_small_factors_see_a_ring_across_its_seam() {
     ] {
         let job = move |ranks: &Threads| -> Result<(), GpuError> {
             let (share, jacobian, b) = third_of_a_ring(ranks, (rows, nb), policy);
-            let (team, options) = (Team::new(1), BlockIluOptions::default());
+            let options = BlockIluOptions { storage: Storage::F64, ..BlockIluOptions::default() };
+            let team = Team::new(1);
             let mut factors = IluOverRanks::new(&share, jacobian.pattern(), nb, options, &team).unwrap();
             factors.factor(&jacobian, &team).unwrap();
             let mut expected = vec![0.0; b.len()];
