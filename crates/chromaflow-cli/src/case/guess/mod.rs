@@ -1,15 +1,16 @@
 //! Conditions that markers without one may be meant to have: by their code in a .mapbc file, their name, their place.
 
 mod names;
+mod told;
 
 pub use names::{GROUNDS, says};
 
 use super::CaseFile;
 use crate::run::{WallCells, known};
 use chromaflow_flow::mesh::periodic::partner_of;
-use chromaflow_flow::mesh::{Marker, Mesh, Passage, cross, norm, passage, sub};
-use names::by_name;
+use chromaflow_flow::mesh::{Marker, Mesh, cross, norm, sub};
 use std::fmt::Write;
+use told::told;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Guess {
@@ -50,35 +51,22 @@ pub struct Proposal {
 /// A condition for every marker of a mesh that the mesh file itself does not give one. `viscous`: walls are without slip.
 pub fn proposals(mesh: &Mesh, viscous: bool) -> Vec<Proposal> {
     let (low, high) = bounds(mesh.nodes.iter().copied());
-    let named = |marker: &Marker| match by_name(&marker.name) {
-        // What comes out of a nozzle comes through a plane; its sides are walls.
-        Some(Guess::Inlet) if says(&marker.name, &["nozzle"]) && plane_of(mesh, marker).is_none() => {
-            Some(Guess::Wall)
-        }
-        // The top of a body is not far away from it.
-        Some(Guess::Farfield) if stands_inside(mesh, marker) => None,
-        other => other,
-    };
-    let told = |marker: &Marker| by_code(marker).or_else(|| named(marker));
+    let told = told(mesh);
+    let of = |marker: &Marker| told.get(marker.name.as_str()).copied();
     let is_duct =
-        [Guess::Inlet, Guess::Outlet].iter().all(|end| mesh.markers.iter().any(|m| told(m) == Some(*end)));
-    let body = if is_duct { body_inside(mesh, named) } else { None };
+        [Guess::Inlet, Guess::Outlet].iter().all(|end| told.values().any(|(guess, _)| guess == end));
+    let body = if is_duct { body_inside(mesh, |marker| of(marker).map(|(guess, _)| guess)) } else { None };
     let beside = |marker: &Marker| body.as_ref().is_some_and(|body| body.is_far(mesh, marker));
     let open = mesh.markers.iter().filter(|m| known(m).is_none());
     let mut guesses: Vec<(&Marker, Guess, &'static str)> = open
         .map(|marker| {
-            let (guess, reason) = by_code(marker)
-                .map(|guess| (guess, "by its code in the .mapbc file"))
-                .or_else(|| named(marker).map(|guess| (guess, "by its name")))
-                .unwrap_or_else(|| match by_place(mesh, marker, low, high) {
-                    (Guess::Farfield, _) if is_duct && beside(marker) => {
-                        (Guess::Farfield, "it bounds the mesh, far from the body inside")
-                    }
-                    (Guess::Farfield, _) if is_duct => {
-                        (Guess::Wall, "it lies between an inlet and an outlet")
-                    }
-                    other => other,
-                });
+            let (guess, reason) = of(marker).unwrap_or_else(|| match by_place(mesh, marker, low, high) {
+                (Guess::Farfield, _) if is_duct && beside(marker) => {
+                    (Guess::Farfield, "it bounds the mesh, far from the body inside")
+                }
+                (Guess::Farfield, _) if is_duct => (Guess::Wall, "it lies between an inlet and an outlet"),
+                other => other,
+            });
             (marker, guess, reason)
         })
         .collect();
@@ -200,14 +188,6 @@ fn without_walls(mesh: &Mesh, guesses: &mut [(&Marker, Guess, &'static str)]) {
             (Guess::Symmetry, "it is a plane side of a tube")
         };
     }
-}
-
-/// Codes of FUN3D that need values, which `known` leaves out.
-fn by_code(marker: &Marker) -> Option<Guess> {
-    Some(match passage(marker.code?)? {
-        Passage::In => Guess::Inlet,
-        Passage::Out => Guess::Outlet,
-    })
 }
 
 /// A marker that lies in one plane at an end of a three-dimensional mesh, along the stream, is a symmetry plane; one that reaches the bounds of the
@@ -396,169 +376,4 @@ impl CaseFile {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use chromaflow_flow::mesh::generate::{Airfoil, Cells, box_mesh};
-
-    fn named(mut mesh: Mesh, names: &[&str]) -> Mesh {
-        mesh.markers.iter_mut().zip(names).for_each(|(m, name)| m.name = (*name).to_owned());
-        mesh
-    }
-
-    fn values(mesh: &Mesh, viscous: bool) -> Vec<String> {
-        proposals(mesh, viscous).into_iter().map(|p| p.value).collect()
-    }
-
-    /// Sides of a sheared box are planes at its ends, whatever their direction; one that is bent is not, and the stream crosses those across it.
-    #[test]
-    fn planes_at_an_end_have_any_direction() {
-        let mut mesh = box_mesh([3; 3], [1.0; 3], Cells::Hexes, 0.0);
-        mesh.nodes.iter_mut().for_each(|x| x[1] += 0.4 * x[0] + 0.2 * x[2]);
-        let sides = named(mesh, &["1", "2", "3", "4", "5", "6"]);
-        let (far, along) = ("\"farfield\"", "\"symmetry\"");
-        assert_eq!(values(&sides, false), [far, far, along, along, along, along]);
-        let mut bent = sides;
-        bent.nodes.iter_mut().for_each(|x| x[1] += 0.1 * x[0] * x[0]);
-        let (inlet, outlet) = ("\"inlet\"", "{ kind = \"outlet\", pressure = 1.0 }");
-        let wall = "\"slip_wall\"";
-        assert_eq!(values(&bent, false), [inlet, outlet, wall, wall, along, along], "a tube");
-    }
-
-    /// Where nothing else is a wall, a side with the cells of a boundary layer is one.
-    #[test]
-    fn flat_cells_lie_along_walls() {
-        let mut mesh = box_mesh([4, 12, 4], [1.0; 3], Cells::Hexes, 0.0);
-        mesh.nodes.iter_mut().for_each(|x| x[1] = x[1].powi(4));
-        let sides = named(mesh, &["1", "2", "3", "4", "5", "6"]);
-        let (far, along) = ("\"farfield\"", "\"symmetry\"");
-        assert_eq!(values(&sides, true), [far, far, "\"no_slip\"", along, along, along]);
-    }
-
-    /// Of the sides of a tunnel, each a marker, those that the body does not reach are no planes of symmetry.
-    #[test]
-    fn planes_that_no_wall_reaches_are_far_away() {
-        let mut mesh = box_mesh([4; 3], [1.0; 3], Cells::Hexes, 0.0);
-        let names = ["1", "2", "3", "4", "5", "6"];
-        mesh.markers.iter_mut().zip(names).for_each(|(m, name)| m.name = name.to_owned());
-        // A bump, apart from the marker at z = 0 around it.
-        let inner = |nodes: &[u32; 4]| {
-            nodes.iter().all(|&n| {
-                let x = mesh.nodes[n as usize];
-                (0..2).all(|k| (0.2..0.8).contains(&x[k]))
-            })
-        };
-        let (bump, floor) = mesh.markers[4].quads.iter().copied().partition(inner);
-        mesh.markers[4].quads = floor;
-        mesh.markers.push(Marker { name: "7".to_owned(), quads: bump, ..Marker::default() });
-        for x in &mut mesh.nodes {
-            let inside = (0..2).all(|k| (0.3..0.7).contains(&x[k]));
-            x[2] = if inside { 0.1 + 0.9 * x[2] } else { x[2] };
-        }
-        let (far, along, wall) = ("\"farfield\"", "\"symmetry\"", "\"slip_wall\"");
-        // The side at y = 0 may well be the plane of symmetry of a nozzle that ends before the mesh.
-        assert_eq!(values(&mesh, false), [far, far, along, far, along, far, wall]);
-        mesh.nodes.iter_mut().for_each(|x| x[1] -= 0.5);
-        assert_eq!(values(&mesh, false), [far, far, far, far, along, far, wall]);
-    }
-
-    #[test]
-    fn names_tell_what_markers_are() {
-        let cube = box_mesh([1; 3], [1.0; 3], Cells::Hexes, 0.0);
-        let mesh =
-            named(cube.clone(), &["Inflow", "OUTLET", "sym plane", "Far-Field", "slipwall", "fuselage"]);
-        let inlet = "\"inlet\"";
-        let outlet = "{ kind = \"outlet\", pressure = 1.0 }";
-        let rest = ["\"symmetry\"", "\"farfield\"", "\"slip_wall\""];
-        for (viscous, wall) in [(false, "\"slip_wall\""), (true, "\"no_slip\"")] {
-            let expected = [&[inlet, outlet][..], &rest, &[wall]].concat();
-            assert_eq!(values(&mesh, viscous), expected);
-        }
-        let lines = lines(&proposals(&mesh, false));
-        assert!(lines.contains("\"sym plane\" = \"symmetry\""), "{lines}");
-        let parsed: toml::Table = toml::from_str(&lines).unwrap();
-        assert_eq!(parsed.len(), 6, "they can be pasted");
-    }
-
-    /// What lies inside a mesh is not far away, whatever it is called; what bounds the mesh is, in pieces, too.
-    #[test]
-    fn what_stands_inside_is_not_far_away() {
-        let airfoil = Airfoil { cells: [16, 4], radius: 10.0, growth: 1.5, triangles: false };
-        let mut mesh = named(airfoil.mesh(), &["top", "far"]);
-        // An eighth of the circle, which touches none of the bounds.
-        let at = |n: u32| mesh.nodes[n as usize];
-        let eighth =
-            |q: &[u32; 4]| q.iter().all(|&n| at(n)[0] > 0.0 && at(n)[1] > 1.0 && at(n)[0] > 0.1 * at(n)[1]);
-        let (piece, rest): (Vec<_>, _) = mesh.markers[1].quads.iter().copied().partition(eighth);
-        assert!(!piece.is_empty());
-        let (a, b) = bounds(piece.iter().flatten().map(|&n| at(n)));
-        assert!(b[0] < 9.9 && b[1] < 9.9 && a[0] > 0.0, "{a:?} {b:?}");
-        mesh.markers[1].quads = rest;
-        mesh.markers.push(Marker { name: "far_top".to_owned(), quads: piece, ..Marker::default() });
-        let far = "\"farfield\"";
-        let told: Vec<_> = proposals(&mesh, false).into_iter().map(|p| (p.marker, p.value)).collect();
-        let of = |name: &str| told.iter().find(|(marker, _)| marker == name).unwrap().1.as_str();
-        assert_eq!([of("top"), of("far"), of("far_top")], ["\"slip_wall\"", far, far]);
-    }
-
-    /// What FUN3D's codes say of inflow and outflow goes before names.
-    #[test]
-    fn codes_tell_inlets_from_outlets() {
-        let mut mesh =
-            named(box_mesh([1; 3], [1.0; 3], Cells::Hexes, 0.0), &["out", "in", "3", "4", "5", "6"]);
-        for (marker, code) in mesh.markers.iter_mut().zip([7011, 7012, 7021, 7031, 7036, 7105]) {
-            marker.code = Some(code);
-        }
-        let (inlet, outlet) = ("\"inlet\"", "{ kind = \"outlet\", pressure = 1.0 }");
-        assert_eq!(values(&mesh, false), [inlet, outlet, inlet, outlet, inlet, outlet]);
-    }
-
-    /// A jet comes out of a nozzle's plane; what is bent is the nozzle.
-    #[test]
-    fn sides_of_nozzles_are_walls() {
-        let mut mesh = box_mesh([3; 3], [1.0; 3], Cells::Hexes, 0.0);
-        mesh.nodes.iter_mut().for_each(|x| x[1] += 0.1 * x[0] * x[0]);
-        let got = values(&named(mesh, &["nozzle", "outlet", "nozzle_low", "NOZZLE high", "5", "6"]), false);
-        assert_eq!(got[2..4], ["\"slip_wall\""; 2]);
-        assert_eq!(got[0], "\"inlet\"");
-    }
-
-    /// What bounds a mesh with an inlet and an outlet are the walls of a duct; so it is without one of them where nothing else is a wall.
-    #[test]
-    fn sides_of_ducts_are_walls() {
-        let mut mesh = box_mesh([3; 3], [1.0; 3], Cells::Hexes, 0.0);
-        mesh.nodes.iter_mut().for_each(|x| x[1] += 0.1 * x[0] * x[0]);
-        let sides = |names: [&str; 6]| values(&named(mesh.clone(), &names), true)[2..4].to_vec();
-        assert_eq!(sides(["inlet", "outlet", "low", "high", "5", "6"]), ["\"no_slip\""; 2]);
-        assert_eq!(sides(["inlet", "end", "low", "high", "5", "6"]), ["\"no_slip\""; 2]);
-        assert_eq!(sides(["inlet", "end", "low", "high", "plate", "6"]), ["\"farfield\""; 2]);
-    }
-
-    /// Sides of a mesh between an inlet and an outlet are open to the stream where they are far from a body inside, walls beside it.
-    #[test]
-    fn sides_far_from_a_body_are_open() {
-        let mut mesh = box_mesh([12; 3], [1.0; 3], Cells::Hexes, 0.0);
-        let node = |x: [f64; 3]| {
-            let off = |y: &[f64; 3]| (0..3).map(|k| (x[k] - y[k]).abs()).fold(0.0, f64::max);
-            mesh.nodes.iter().position(|y| off(y) < 1e-9).unwrap() as u32
-        };
-        // A plate across the stream.
-        let plate = |low: f64, high: f64| {
-            [[low, low], [high, low], [high, high], [low, high]].map(|[y, z]| node([0.5, y, z]))
-        };
-        let plates = [plate(5.0 / 12.0, 0.5), plate(0.25, 0.75)];
-        mesh.nodes.iter_mut().for_each(|x| x[1] += 0.1 * x[0] * x[0]);
-        let names = ["inlet", "outlet", "low", "high", "sym5", "sym6"];
-        for (plate, expected) in plates.into_iter().zip(["\"farfield\"", "\"slip_wall\""]) {
-            let mut mesh = named(mesh.clone(), &names);
-            mesh.markers.push(Marker { name: "thing".to_owned(), quads: vec![plate], ..Marker::default() });
-            let got = values(&mesh, false);
-            assert_eq!([&got[2], &got[3], &got[6]], [expected, expected, "\"slip_wall\""]);
-        }
-    }
-
-    #[test]
-    fn numbers_are_told_apart_by_their_place() {
-        let airfoil = Airfoil { cells: [16, 4], radius: 10.0, growth: 1.5, triangles: false };
-        assert_eq!(values(&named(airfoil.mesh(), &["1", "2"]), false), ["\"slip_wall\"", "\"farfield\""]);
-    }
-}
+mod tests;

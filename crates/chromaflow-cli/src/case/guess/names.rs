@@ -3,36 +3,70 @@
 use super::Guess;
 
 /// Words of a name, and the condition that they speak for; the first one found counts.
-const NAMES: [(&[&str], Guess); 13] = [
+const NAMES: [(&[&str], Guess); 15] = [
     (&["periodic", "period", "periodicity", "cyclic"], Guess::Periodic),
-    (&["symmetry", "sym", "symm", "symmetric", "symx", "symy", "symz"], Guess::Symmetry),
-    (&["farfield", "far", "freestream", "riemann"], Guess::Farfield),
+    (&["symmetry", "sym", "symm", "symmetric", "symx", "symy", "symz", "symmetrie"], Guess::Symmetry),
+    (&FAR, Guess::Farfield),
     (&["extrapolation", "extrapolate", "extrapolated", "extrap"], Guess::Extrapolation),
     (&["noslip", "viscous", "adiabatic"], Guess::NoSlip),
     (&["slip", "tangency", "inviscid", "euler"], Guess::SlipWall),
     // The wall of an inlet, or the outer one of a pipe, is a wall.
-    (&["wall"], Guess::Wall),
-    (&["inlet", "inflow", "nozzle"], Guess::Inlet),
-    (&["outlet", "outflow", "exit", "backpressure"], Guess::Outlet),
+    (&["wall", "wand", "paroi", "pared"], Guess::Wall),
+    (&INLETS, Guess::Inlet),
+    (&OUTLETS, Guess::Outlet),
+    (&["axis", "achse", "centerline", "centreline", "centerplane", "centreplane"], Guess::Symmetry),
     (&["wing", "airfoil", "body", "fuselage", "cylinder", "plate", "tail", "flap", "slat"], Guess::Wall),
     (&["blade", "vane", "nacelle", "pylon", "cowl", "hub", "shroud", "casing", "building"], Guess::Wall),
+    (&["pipe", "duct", "tube", "lid", "ceiling", "bush", "shaft", "runner", "pad", "strut"], Guess::Wall),
     (&GROUNDS, Guess::Wall),
-    (&["outer", "ambient", "top"], Guess::Farfield),
+    (&["outer", "aussen", "ambient", "top"], Guess::Farfield),
+];
+
+/// What is far away wherever it lies.
+pub(super) const FAR: [&str; 5] = ["farfield", "far", "freestream", "riemann", "fernfeld"];
+
+/// What the flow comes in through.
+const INLETS: [&str; 10] =
+    ["inlet", "inflow", "entree", "entrée", "entrada", "einlass", "eintritt", "einlauf", "zulauf", "zufluss"];
+
+/// What it leaves through; intakes end at the face of an engine.
+const OUTLETS: [&str; 13] = [
+    "outlet",
+    "outflow",
+    "exit",
+    "backpressure",
+    "engineface",
+    "fanface",
+    "sortie",
+    "salida",
+    "auslass",
+    "austritt",
+    "auslauf",
+    "ablauf",
+    "abfluss",
 ];
 
 /// Walls that bodies stand on, or drive along.
 pub const GROUNDS: [&str; 5] = ["ground", "road", "floor", "terrain", "topography"];
 
 /// Names that say all by themselves, with or without a number.
-const WHOLE_NAMES: [(&[&str], Guess); 3] =
-    [(&["in", "entry", "entrance"], Guess::Inlet), (&["out"], Guess::Outlet), (&["ff"], Guess::Farfield)];
+const WHOLE_NAMES: [(&[&str], Guess); 4] = [
+    (&["in", "entry", "entrance", "ein", "feed", "plenum", "chamber"], Guess::Inlet),
+    (&["out", "aus"], Guess::Outlet),
+    (&["ff"], Guess::Farfield),
+    (&["cl"], Guess::Symmetry),
+];
 
 /// What stands beside words that say something, without a mark between them.
-const BESIDE: [&str; 25] = [
-    "aft", "back", "base", "boundary", "bottom", "center", "edge", "end", "face", "field", "flat", "fore",
-    "free", "front", "inner", "left", "lower", "main", "plane", "rear", "right", "side", "surface", "tip",
-    "upper",
+const BESIDE: [&str; 27] = [
+    "aft", "back", "base", "boundary", "bottom", "center", "ebene", "edge", "end", "face", "field", "flat",
+    "fore", "free", "front", "inner", "left", "lower", "main", "nozzle", "plane", "rear", "right", "side",
+    "surface", "tip", "upper",
 ];
+
+/// Of a nozzle, what is a wall of it.
+const SIDES: [&str; 10] =
+    ["in", "inner", "inside", "out", "outer", "outside", "lip", "side", "contour", "edge"];
 
 /// The words of a name: they end at marks, digits and where letters become large, and where a known word meets another.
 fn words(name: &str) -> Vec<String> {
@@ -87,6 +121,23 @@ pub(super) fn by_name(name: &str) -> Option<Guess> {
     whole.or_else(part).map(|(_, guess)| *guess)
 }
 
+/// An inlet or an outlet, where a name begins or ends with "in" or "out".
+pub(super) fn edge_by_name(name: &str) -> Option<Guess> {
+    let words = words(name);
+    let explicit = says(name, &["wall", "wand", "paroi", "pared"]);
+    let at_edge = |word: &str| [words.first(), words.last()].into_iter().flatten().any(|w| w == word);
+    match (explicit, at_edge("in"), at_edge("out")) {
+        (false, true, false) => Some(Guess::Inlet),
+        (false, false, true) => Some(Guess::Outlet),
+        _ => None,
+    }
+}
+
+/// Whether a name is that of a side of something.
+pub(super) fn says_side(name: &str) -> bool {
+    says(name, &SIDES)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,10 +162,33 @@ mod tests {
             ("inlet-wall", Guess::Wall),
             ("wing_top", Guess::Wall),
             ("tunnel-top", Guess::Farfield),
+            ("engine face", Guess::Outlet),
+            ("fan_face_2", Guess::Outlet),
+            ("Rohr_Einlauf", Guess::Inlet),
+            ("entree", Guess::Inlet),
+            ("sortie", Guess::Outlet),
+            ("paroi_exterieure", Guess::Wall),
+            ("CL", Guess::Symmetry),
+            ("centreline", Guess::Symmetry),
+            ("Symmetrieebene", Guess::Symmetry),
+            ("nozzle_exit_plane", Guess::Outlet),
+            ("nozzle wall", Guess::Wall),
         ] {
             assert!(by_name(name) == Some(expected), "{name}");
         }
-        assert!(by_name("pressure").is_none());
+        assert!(by_name("pressure").is_none() && by_name("nozzle").is_none());
+        for (name, expected) in [
+            ("gas in", Some(Guess::Inlet)),
+            ("p_out", Some(Guess::Outlet)),
+            ("Riser_3_out", Some(Guess::Outlet)),
+            ("out-2", Some(Guess::Outlet)),
+            ("in_and_out", None),
+            ("wall_in", None),
+            ("built in place", None),
+            ("pinout", None),
+        ] {
+            assert!(edge_by_name(name) == expected, "{name}");
+        }
         assert!(by_name("intake").is_none());
     }
 

@@ -340,8 +340,12 @@ impl Reader {
         for zone in self.zones.iter().filter(|zone| !NO_BOUNDARY.contains(&zone.kind)) {
             let code = match zone.kind {
                 3 => Some(4000),
-                7 => Some(6663),
-                9 => Some(5000),
+                4 => Some(7011),      // pressure inlet
+                5 | 36 => Some(7012), // pressure outlet, outflow
+                7 | 37 => Some(6663), // symmetry, axis
+                9 => Some(5000),      // pressure far field
+                10 => Some(7100),     // velocity inlet
+                20 => Some(7036),     // mass flow inlet
                 _ => None,
             };
             if zone.faces.iter().all(|face| !face.cells.contains(&0)) {
