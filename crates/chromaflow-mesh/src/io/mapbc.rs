@@ -1,9 +1,9 @@
 //! `.mapbc` files: number, boundary condition code and name of each boundary patch.
 //!
 //! A count, then one patch per line; commas, `!` comments and further columns occur. **Source**: FUN3D manual, "Boundary
-//! conditions".
+//! conditions". Names there have no spaces; others are read whole, unless further columns follow, of which one is a number.
 
-use crate::parse::text::{Lines, Words, show};
+use crate::parse::text::{Lines, Words, real, show, trim};
 use crate::{MeshError, ReadOptions};
 use chromaflow::files;
 use std::collections::BTreeMap;
@@ -54,6 +54,21 @@ pub(crate) fn find(mesh: &Path, options: &ReadOptions) -> Result<Patches, MeshEr
     }
 }
 
+/// The name that the rest of a line begins with: what is in quotes, or all up to a comma; the first word where another one is a number.
+fn name(rest: &[u8]) -> Option<String> {
+    let rest = trim(rest);
+    let rest = trim(rest.strip_prefix(b",").unwrap_or(rest));
+    let until = |end: u8, text: &[u8]| text.iter().position(|&b| b == end);
+    if let Some(text) = rest.strip_prefix(b"\"")
+        && let Some(end) = until(b'"', text)
+    {
+        return Some(show(&text[..end]));
+    }
+    let whole = trim(&rest[..until(b',', rest).unwrap_or(rest.len())]);
+    let has_columns = Words(whole).skip(1).any(|word| real(word).is_some());
+    if has_columns { Words(whole).next().map(show) } else { (!whole.is_empty()).then(|| show(whole)) }
+}
+
 /// Reads a table.
 pub(crate) fn read(path: &Path) -> Result<Patches, MeshError> {
     let mut lines = Lines::open(path)?;
@@ -75,7 +90,7 @@ pub(crate) fn read(path: &Path) -> Result<Patches, MeshError> {
         let id = words.whole("the patch").map_err(|w| lines.error(w))?;
         let code = words.whole("the boundary condition code").map_err(|w| lines.error(w))?;
         let code = i32::try_from(code).map_err(|_| lines.error(format!("boundary condition code {code}")))?;
-        let name = words.next().map(show);
+        let name = name(words.0);
         if patches.insert(id, (name, code)).is_some() {
             return Err(lines.error(format!("patch {id} stands here a second time")));
         }
@@ -86,5 +101,29 @@ pub(crate) fn read(path: &Path) -> Result<Patches, MeshError> {
         }
         None => Err(lines.error("expected the number of patches, found nothing")),
         Some(_) => Ok(patches),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_whole_without_the_columns_behind_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.mapbc");
+        let lines = [
+            ("1 4000 tunnel floor", Some("tunnel floor")),
+            ("2, 5000, far field ! not near", Some("far field")),
+            ("3 6662 BCSymmetryPlane  6662_QUAD_4_Bdy   1 ", Some("BCSymmetryPlane")),
+            ("4 4000 wing, more", Some("wing")),
+            ("5 4000 \"Riser 3\" 0", Some("Riser 3")),
+            ("6, 4000 !Viscous wall", None),
+            ("7 4000\tblade\r", Some("blade")),
+        ];
+        let text: Vec<&str> = lines.iter().map(|(line, _)| *line).collect();
+        std::fs::write(&path, format!("7 ! patches\n{}\n", text.join("\n"))).unwrap();
+        let names: Vec<Option<String>> = read(&path).unwrap().into_values().map(|(name, _)| name).collect();
+        assert_eq!(names, lines.map(|(_, name)| name.map(str::to_owned)));
     }
 }
