@@ -1,6 +1,9 @@
 //! What can be wrong with a mesh or its file.
 
-use super::Kind;
+#[cfg(test)]
+mod tests;
+
+use super::{Kind, Planar};
 use chromaflow::files::FileError;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -182,16 +185,24 @@ pub enum Subject {
     Face(String, usize, usize),
     /// A marker as a whole.
     Marker(String),
+    /// A triangle (3) or quadrilateral (4) of a planar mesh.
+    Cell(usize, usize),
 }
+
+/// Corners of the faces of markers of a planar mesh.
+const EDGE: usize = 2;
 
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Element(kind, i) => write!(f, "{kind} {i}"),
             Self::Node(i) => write!(f, "node {i}"),
+            Self::Face(name, EDGE, i) => write!(f, "marker {name:?}, edge {i}"),
             Self::Face(name, 3, i) => write!(f, "marker {name:?}, triangle {i}"),
             Self::Face(name, _, i) => write!(f, "marker {name:?}, quadrilateral {i}"),
             Self::Marker(name) => write!(f, "marker {name:?}"),
+            Self::Cell(3, i) => write!(f, "triangle {i}"),
+            Self::Cell(_, i) => write!(f, "quadrilateral {i}"),
         }
     }
 }
@@ -225,7 +236,10 @@ impl fmt::Display for Finding {
                 write!(f, " {n}")?;
             }
             if let Some([x, y, z]) = self.at {
-                write!(f, " at {} {} {}", short(x), short(y), short(z))?;
+                write!(f, " at {} {}", short(x), short(y))?;
+                if !matches!(self.subject, Subject::Cell(..) | Subject::Face(_, EDGE, _)) {
+                    write!(f, " {}", short(z))?;
+                }
             }
             write!(f, ")")?;
         }
@@ -246,6 +260,7 @@ impl Subject {
             Self::Face(name, corners, i) => (1, name, *corners, *i),
             Self::Node(i) => (2, "", 0, *i),
             Self::Marker(name) => (3, name, 0, 0),
+            Self::Cell(corners, i) => (4, "", *corners, *i),
         }
     }
 }
@@ -263,6 +278,28 @@ impl Finding {
         };
         nodes.sort_unstable();
         (self.defect, nodes, self.subject.order())
+    }
+
+    /// In terms of the planar mesh that a mesh was made of: its cells, edges and nodes.
+    fn in_plane(&mut self, nodes_2d: usize) {
+        self.subject = match std::mem::replace(&mut self.subject, Subject::Node(0)) {
+            Subject::Element(Kind::Prism, i) => Subject::Cell(3, i),
+            Subject::Element(Kind::Hexahedron, i) => Subject::Cell(4, i),
+            Subject::Face(name, 4, i) if ![Planar::FRONT, Planar::BACK].contains(&name.as_str()) => {
+                Subject::Face(name, EDGE, i)
+            }
+            other => {
+                self.subject = other;
+                return;
+            }
+        };
+        let mut nodes: Vec<u32> = Vec::new();
+        for n in self.nodes.iter().map(|&n| (n as usize % nodes_2d) as u32) {
+            if !nodes.contains(&n) {
+                nodes.push(n);
+            }
+        }
+        self.nodes = nodes;
     }
 
     fn pack(&self) -> String {
@@ -287,7 +324,8 @@ impl Finding {
             0 => Subject::Element(*Kind::ALL.get(a)?, b),
             1 => Subject::Face(name, a, b),
             2 => Subject::Node(b),
-            _ => Subject::Marker(name),
+            3 => Subject::Marker(name),
+            _ => Subject::Cell(a, b),
         };
         let at: Vec<f64> = at.split(' ').map_while(|x| Some(f64::from_bits(x.parse().ok()?))).collect();
         let place = match place.split_at_checked(1) {
@@ -346,6 +384,12 @@ impl Report {
         }
     }
 
+    /// Says of a planar mesh what its file has: triangles, quadrilaterals, edges, and the nodes of one plane.
+    pub(crate) fn in_plane(&mut self, planar: Option<Planar>) {
+        let Some(Planar { nodes_2d, .. }) = planar.filter(|planar| planar.nodes_2d > 0) else { return };
+        self.findings.iter_mut().for_each(|finding| finding.in_plane(nodes_2d));
+    }
+
     /// As bytes, to be told another process.
     pub fn pack(&self) -> Vec<u8> {
         let mut records = vec![self.counts.map(|count| count.to_string()).join(" ")];
@@ -400,41 +444,5 @@ impl fmt::Display for Report {
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reports_of_parts_become_one() {
-        let finding = |i: usize, place| Finding {
-            defect: Defect::ZeroVolume,
-            subject: Subject::Element(Kind::Prism, i),
-            nodes: vec![3, i as u32],
-            at: Some([0.1, -2.0, f64::INFINITY]),
-            place,
-            what: "its volume is 0".to_owned(),
-        };
-        let face = Finding {
-            defect: Defect::LooseBoundary,
-            subject: Subject::Face("a wing".to_owned(), 4, 7),
-            nodes: vec![],
-            at: None,
-            place: Some(Place::Line(12)),
-            what: "no element has this face".to_owned(),
-        };
-        let (mut one, mut other) = (Report::default(), Report::default());
-        (8..16).for_each(|i| one.add(Defect::ZeroVolume, || finding(i, Some(Place::Byte(5)))));
-        one.add(Defect::LooseBoundary, || face.clone());
-        (0..8).for_each(|i| other.add(Defect::ZeroVolume, || finding(i, None)));
-        let mut whole = Report::default();
-        for i in 0..16 {
-            whole.add(Defect::ZeroVolume, || finding(i, (i >= 8).then_some(Place::Byte(5))));
-        }
-        whole.add(Defect::LooseBoundary, || face);
-        let none = Report::default().pack();
-        assert_eq!(Report::unpack([&one.pack()[..], &none, &other.pack()]), whole);
     }
 }

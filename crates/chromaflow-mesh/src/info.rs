@@ -311,6 +311,7 @@ pub fn find_folded(report: &mut Report, mesh: &Mesh, places: Option<&Provenance>
             }
         });
     }
+    report.in_plane(mesh.planar);
 }
 
 /// Elements whose sums are formed at once.

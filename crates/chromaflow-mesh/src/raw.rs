@@ -317,6 +317,7 @@ impl Raw {
         if report.errors() == 0 {
             super::periodic::pair_by_code(&mut self.mesh);
         }
+        report.in_plane(self.mesh.planar);
         let Self { mesh, places, notes, .. } = self;
         Ok(Loaded { mesh, format, flipped, report, places, notes })
     }

@@ -77,6 +77,9 @@ fn another_mesh_and_broken_files_are_refused() {
     assert_ne!(fingerprint(&mesh.nodes), fingerprint(&moved.nodes));
     moved.nodes.pop();
     assert!(Restart::read(&path, &moved).unwrap_err().to_string().contains("it has 8 nodes, the mesh 7"));
+    moved.nodes.pop();
+    moved.planar = Some(crate::mesh::Planar { nodes_2d: 3, depth: 1.0 });
+    assert!(Restart::read(&path, &moved).unwrap_err().to_string().contains("it has 4 nodes, the mesh 3"));
     let whole = std::fs::read(&path).unwrap();
     for cut in (0..whole.len()).step_by(7) {
         std::fs::write(&path, &whole[..cut]).unwrap();

@@ -255,7 +255,7 @@ impl FileRows {
         let (path, anew, whole): (Option<PathBuf>, bool, Vec<String>) = head.map_err(|_| unread(&bytes))?;
         let path = path.unwrap_or_default();
         let found = name.and_then(|_| {
-            let stored = Stored::open(&path, self.nodes).map_err(|error| shared(ranks, &error))?;
+            let stored = Stored::open(&path, self.nodes, 1).map_err(|error| shared(ranks, &error))?;
             let layout = stored.layout.clone();
             Ok((layout, stored.arrays(&self.range).map_err(|error| error.to_string())?))
         });

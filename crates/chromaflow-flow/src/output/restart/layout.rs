@@ -74,11 +74,11 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Opens it and reads its header.
+    /// Opens it and reads its header. Of planar meshes nodes are on two `planes`, of which users see one.
     ///
     /// # Errors
     /// Not a restart file, or of another number of nodes.
-    pub fn open(path: &Path, nodes: usize) -> Result<Self, RestartError> {
+    pub fn open(path: &Path, nodes: usize, planes: usize) -> Result<Self, RestartError> {
         let bad = |what: &str| RestartError::Format { path: path.to_owned(), what: what.to_owned() };
         let mut file = RangeReader::open(path)?;
         let io = |e| RestartError::from(FileError::new("cannot read", path, e));
@@ -106,6 +106,8 @@ impl Stored {
                 return Err(bad(&format!("array `{name}` has no shape")));
             };
             if found != nodes as u64 {
+                let planes = if found % planes as u64 == 0 { planes } else { 1 };
+                let (found, nodes) = (found / planes as u64, nodes / planes);
                 let what = format!("it has {found} nodes, the mesh {nodes}");
                 return Err(RestartError::OtherMesh { path: path.to_owned(), what });
             }

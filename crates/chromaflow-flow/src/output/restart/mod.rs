@@ -145,7 +145,8 @@ impl Restart {
     /// # Errors
     /// Not a restart file, cut short, or of another mesh.
     pub fn read(path: &Path, mesh: &Mesh) -> Result<Self, RestartError> {
-        let stored = Stored::open(path, mesh.nodes.len())?;
+        let planes = if mesh.planar.is_some() { 2 } else { 1 };
+        let stored = Stored::open(path, mesh.nodes.len(), planes)?;
         let Layout { facts, arrays, nodes } = stored.layout.clone();
         let named = arrays.into_iter().zip(stored.arrays(&(0..nodes))?);
         let (places, fields): (Vec<_>, Vec<_>) = named

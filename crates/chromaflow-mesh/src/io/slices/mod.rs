@@ -368,6 +368,7 @@ pub fn mend(mesh: &mut Mesh, owned: &[bool], names: &Names<'_>, count: usize) ->
     turn_over(mesh, &pass.tangled);
     orient_faces(mesh, pass.turned);
     report.findings.iter_mut().for_each(|finding| names.to_file(finding, mesh));
+    report.in_plane(names.slices.planar);
     report
 }
 
@@ -389,7 +390,7 @@ impl Names<'_> {
                     finding.place = self.slices.source.face(in_file as usize);
                 }
             }
-            Subject::Node(_) | Subject::Marker(_) => {}
+            Subject::Node(_) | Subject::Marker(_) | Subject::Cell(..) => {}
         }
     }
 }
