@@ -93,7 +93,8 @@ impl Source {
     pub fn error(&self, keys: &[&str], message: &str) -> CliError {
         let key = keys.join(".");
         let gives = |set: &&String| {
-            let rest = set.split('=').next().and_then(|changed| changed.strip_prefix(&key));
+            let changed = split_change(set).map(|(changed, _)| changed.join("."));
+            let rest = changed.as_ref().and_then(|changed| changed.strip_prefix(&key));
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         if let Some(set) = self.sets.iter().rev().find(gives).filter(|_| keys.len() > 1) {
@@ -161,10 +162,38 @@ fn bad_change(set: &str, why: &str) -> CliError {
     CliError::input(format!("--set {set}: {why}"))
 }
 
+/// The section and the keys of a change, and its value. Parts in quotes are names as TOML has them.
+fn split_change(set: &str) -> Option<(Vec<String>, &str)> {
+    let mut quote = None;
+    let is_end = |c: char| {
+        match quote {
+            Some(open) if open == c => quote = None,
+            None if matches!(c, '"' | '\'') => quote = Some(c),
+            _ => {}
+        }
+        quote.is_none() && c == '='
+    };
+    let (keys, value) = set.split_at_checked(set.find(is_end)?)?;
+    let value = &value[1..];
+    if !keys.contains(['"', '\'']) {
+        let (section, key) = keys.split_once('.')?;
+        return Some((vec![section.to_owned(), key.to_owned()], value));
+    }
+    let mut inner: toml::Value = toml::from_str::<toml::Table>(&format!("{keys} = 0")).ok()?.into();
+    let mut parts = Vec::new();
+    while let toml::Value::Table(table) = inner {
+        let (part, next) = table.into_iter().next()?;
+        parts.push(part);
+        inner = next;
+    }
+    (parts.len() > 1).then_some((parts, value))
+}
+
 /// Makes the change `section.key=value`, or of a marker's condition `boundary.marker.key=value`.
 fn change(table: &mut toml::Table, set: &str) -> CliResult<()> {
-    let split = set.split_once('=').and_then(|(key, value)| Some((key.split_once('.')?, value)));
-    let ((section, key), value) = split.ok_or_else(|| bad_change(set, "expected section.key=value"))?;
+    let expected = || bad_change(set, "expected section.key=value");
+    let (parts, value) = split_change(set).ok_or_else(expected)?;
+    let [section, key, inner @ ..] = &parts[..] else { return Err(expected()) };
     let text = format!("v = {value}");
     let document = toml::de::DeTable::parse(&text).ok();
     if document.is_some_and(|table| table.get_ref().values().any(|value| boundless(value).is_some())) {
@@ -175,7 +204,12 @@ fn change(table: &mut toml::Table, set: &str) -> CliResult<()> {
     let slot = table.entry(section).or_insert_with(|| toml::Table::new().into());
     let slot = slot.as_table_mut().ok_or_else(|| bad_change(set, "that section is no table"))?;
     // A marker may have points in its name.
-    let inside = if section == "boundary" && !slot.contains_key(key) { key.rsplit_once('.') } else { None };
+    let inside = match inner {
+        [inner] if section == "boundary" => Some((key.as_str(), inner.as_str())),
+        [] if section == "boundary" && !slot.contains_key(key) => key.rsplit_once('.'),
+        [] => None,
+        _ => return Err(expected()),
+    };
     if let Some((marker, key)) = inside
         && let Some(condition) = slot.get_mut(marker)
     {
@@ -185,10 +219,26 @@ fn change(table: &mut toml::Table, set: &str) -> CliResult<()> {
         let condition = condition.as_table_mut();
         condition.ok_or_else(|| bad_change(set, "that condition is no table"))?.insert(key.to_owned(), value);
     } else {
-        slot.insert(key.to_owned(), value);
+        let [] = inner else {
+            return Err(bad_change(set, &format!("[boundary] has no condition for `{key}`")));
+        };
+        slot.insert(key.clone(), value);
     }
     Ok(())
 }
+
+/// Words of one kind of case, and what the other kind calls the same.
+const OTHER_WORDS: [(&str, &str); 9] = [
+    ("no_slip", "wall"),
+    ("moving_wall", "wall"),
+    ("slip_wall", "symmetry"),
+    ("inlet", "inflow"),
+    ("velocity_inlet", "inflow"),
+    ("outlet", "outflow"),
+    ("wall", "no_slip"),
+    ("inflow", "inlet"),
+    ("outflow", "outlet"),
+];
 
 /// Serde's message in our words: what is unknown, what is nearest, what there is.
 fn explain(message: &str) -> String {
@@ -205,7 +255,8 @@ fn explain(message: &str) -> String {
     let Some(found) = quoted.next() else { return message.to_owned() };
     let known: Vec<&str> = quoted.collect();
     let list = known.join(", ");
-    match nearest(found, known.iter().copied()) {
+    let other = OTHER_WORDS.iter().find(|(word, own)| *word == found && known.contains(own));
+    match other.map(|(_, own)| *own).or_else(|| nearest(found, known.iter().copied())) {
         Some(best) => format!("unknown {kind} `{found}`; did you mean `{best}`? (known here: {list})"),
         None => format!("unknown {kind} `{found}`; known here: {list}"),
     }

@@ -39,6 +39,8 @@ fn an_unknown_key_points_at_the_line_and_suggests() {
     assert!(error.contains("unknown value `multicolour`; did you mean `multicolor`?"), "{error}");
     let error = parse("[boundary]\nwing = \"slip_wal\"\n").unwrap_err();
     assert!(error.contains("did you mean `slip_wall`?") && error.contains("a.toml:2:8"), "{error}");
+    let error = parse("[boundary]\nback = \"outflow\"\n").unwrap_err();
+    assert!(error.contains("did you mean `outlet`?"), "{error}");
     let error = parse("[boundary]\nin = { kind = \"inlet\", total_presure = 1.1 }\n").unwrap_err();
     assert!(error.contains("did you mean `total_pressure`?") && error.contains("a.toml:2:"), "{error}");
 }
@@ -90,6 +92,16 @@ fn values_of_conditions_are_set_one_by_one() {
         &[&format!("boundary.in={total}")],
     );
     same(&["boundary.a.b=symmetry"], &["boundary.a.b=\"symmetry\""]);
+    same(&["boundary.\"out\".pressure=1.5"], &["boundary.out.pressure=1.5"]);
+    same(&["boundary.'a.b'.kind=symmetry"], &["boundary.a.b=\"symmetry\""]);
+    assert!(set(&["boundary.\"x = y\"=symmetry"]).unwrap().boundary["x = y"].is_symmetry());
+    for (change, problem) in [
+        ("boundary.\"other wall\".pressure=1.5", "no condition for `other wall`"),
+        ("flow.\"mach\".x=1", "expected section.key=value"),
+        ("boundary.\"open=1", "expected section.key=value"),
+    ] {
+        assert!(set(&[change]).unwrap_err().contains(problem), "{change}");
+    }
     assert!(set(&["boundary.other.pressure=1.5"]).unwrap_err().contains("expected a boundary condition"));
 }
 
@@ -127,6 +139,8 @@ fn errors_of_changes_name_the_change() {
     assert!(error.starts_with("--set flow.reynolds=0: reynolds is 0"), "{error}");
     let error = of(&["boundary.out.pressure=-1.0"]);
     assert!(error.starts_with("--set boundary.out.pressure=-1.0: "), "{error}");
+    let error = of(&["boundary.\"out\".pressure=-1.0"]);
+    assert!(error.starts_with("--set boundary.\"out\".pressure=-1.0: "), "{error}");
     let error = of(&["reference.area=0"]);
     assert!(error.starts_with("--set reference.area=0: "), "{error}");
 }
