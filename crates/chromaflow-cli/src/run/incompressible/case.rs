@@ -360,6 +360,11 @@ impl IncompressibleCase {
             let boundary = spec.boundary(f, *extent, planar).map_err(|e| source.error(&at, &e))?;
             boundaries.insert(name.clone(), boundary);
         }
+        // As in cases of compressible flow: types of a neutral map.
+        let planes = markers.iter().filter(|(name, _)| name.to_ascii_lowercase().starts_with("symmetry_"));
+        for (name, _) in planes {
+            boundaries.entry(name.clone()).or_insert(Boundary::Symmetry);
+        }
         let lift = match r.lift_axis {
             LiftAxis::Z => [0.0, 0.0, 1.0],
             LiftAxis::Auto if planar.is_none_or(|lacks| lacks == 1) => [0.0, 0.0, 1.0],

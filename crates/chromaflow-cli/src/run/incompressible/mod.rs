@@ -110,6 +110,17 @@ pub fn run(
     done
 }
 
+/// Says of walls that nothing holds the fluid to them.
+fn without_viscosity(config: &Config) -> Option<String> {
+    let walls = config.boundaries.iter().filter(|(_, b)| matches!(b, Boundary::Wall { .. }));
+    let names = walls.map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    (config.fluid.viscosity == 0.0 && !names.is_empty()).then(|| {
+        format!(
+            "{names}: incompressible.viscosity is 0, so that nothing holds the fluid to walls without slip; give it a value, or \"symmetry\" to walls with slip"
+        )
+    })
+}
+
 /// A condition as case files say it.
 fn words(condition: &Boundary) -> String {
     match condition {
@@ -153,6 +164,10 @@ impl Flow for InCells<'_> {
             counted(corrections, "correction"),
             over_ranks::headline(self.division()),
         )
+    }
+
+    fn cautions(&self) -> Vec<String> {
+        without_viscosity(&self.config).into_iter().collect()
     }
 
     fn check(&self, ctx: &Context) -> CliResult<()> {

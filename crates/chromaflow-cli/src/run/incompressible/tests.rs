@@ -47,6 +47,31 @@ fn a_case_file_is_the_solvers_configuration() {
     assert_eq!(scalars[0], WallScalar::Value(1.0));
 }
 
+/// Words of compressible flow are told from those here; markers that are planes of symmetry by their type need no entry; without viscosity walls hold
+/// nothing.
+#[test]
+fn words_and_planes_are_those_of_compressible_flow() {
+    for (word, own) in
+        [("no_slip", "wall"), ("slip_wall", "symmetry"), ("inlet", "inflow"), ("outlet", "outflow")]
+    {
+        let error = read(&CASE.replace("\"outflow\"", &format!("{word:?}"))).unwrap_err();
+        assert!(error.contains(&format!("did you mean `{own}`?")), "{error}");
+    }
+    assert!(read(CASE).unwrap().boundaries.contains_key("zmax"));
+    assert!(!read(&CASE.replace("zmax = \"symmetry\"\n", "")).unwrap().boundaries.contains_key("zmax"));
+    let (source, case) = Case::of(Source::of_text(Path::new("a.toml"), CASE), &[], Backend::Cpu).unwrap();
+    let Case::Incompressible(mut case) = case else { panic!("a case of incompressible flow") };
+    let mut grid = case.grid.load(&source).unwrap();
+    grid.patches.iter_mut().filter(|p| p.name == "zmax").for_each(|p| p.name = "Symmetry_Z".to_owned());
+    case.boundary.remove("zmax");
+    let config = case.config(&source, &grid::markers(&grid), None).unwrap();
+    assert!(matches!(config.boundaries["Symmetry_Z"], Boundary::Symmetry));
+    assert_eq!(without_viscosity(&config), None);
+    case.incompressible.viscosity = 0.0;
+    let told = without_viscosity(&case.config(&source, &grid::markers(&grid), None).unwrap()).unwrap();
+    assert!(told.starts_with("`ymax`, `ymin`: incompressible.viscosity is 0"), "{told}");
+}
+
 /// `[turbulence]` is that of compressible flow, with what flows in over the reference's velocity, on a GPU as on a CPU.
 #[test]
 fn there_is_turbulence() {
