@@ -1,7 +1,7 @@
 //! Compressible flow on structured grids.
 
 use super::advice::{Trouble, on_points};
-use super::cautions::{Side, Told, slipping};
+use super::cautions::{Side, Told, idle_reynolds, slipping};
 use super::flow::Flow;
 use super::history::Equations;
 use super::march::{Finished, Run};
@@ -184,7 +184,8 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
     }
 
     fn notes(&self) -> Vec<String> {
-        slipping(&self.config.boundaries, self.config.equations).into_iter().collect()
+        let slipping = slipping(&self.config.boundaries, self.config.equations);
+        slipping.into_iter().chain(idle_reynolds(&self.case.flow)).collect()
     }
 
     fn check(&self, ctx: &Context) -> CliResult<()> {

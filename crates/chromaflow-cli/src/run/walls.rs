@@ -18,6 +18,9 @@ pub struct Shearing<'a> {
 /// Part of the free stream's speed by which a wall may differ from it and still go with it.
 const WITH_STREAM: f64 = 0.1;
 
+/// y+ from which on the first nodes of a wall stand farther off than in any flow that is meant: streets in the wind have some ten thousand.
+const FAR: f64 = 2e4;
+
 impl Shearing<'_> {
     /// Whether the flow shears over a wall: it has no slip, and does not go with the stream as a road does under a car.
     fn shears(&self, marker: &str) -> bool {
@@ -61,6 +64,12 @@ impl Shearing<'_> {
             lines.extend(
                 y_plus.iter().map(|(wall, [low, high])| format!("  {wall:20} {low:.2} to {high:.2}")),
             );
+            if y_plus.iter().any(|(_, [low, _])| *low > FAR) {
+                lines.push(format!(
+                    "y+ above {FAR}: is the mesh's unit the one of the Reynolds number? flow.meters says how long it is where the stream has units, \
+                     flow.reynolds_length is in it, mesh.scale changes it"
+                ));
+            }
         }
         lines
     }
@@ -195,6 +204,9 @@ mod tests {
         let scale = 1e6 * (plate_friction(1e6) / 2.0).sqrt();
         assert!((y_plus[0].1[0] - scale / 16.0).abs() < 1e-9 * scale, "{y_plus:?}");
         assert_eq!(flow.lines("nodes off", &y_plus).len(), 3);
+        let far: Vec<_> =
+            y_plus.iter().map(|(wall, range)| (wall.clone(), range.map(|y| 100.0 * y))).collect();
+        assert!(flow.lines("nodes off", &far).last().unwrap().starts_with("y+ above 20000"));
         assert_eq!(json(&y_plus)[0][0], y_plus[0].1[0].min(y_plus[1].1[0]));
         flow.equations = Equations::Euler;
         assert!(flow.y_plus(&mesh, 1.0).is_empty());

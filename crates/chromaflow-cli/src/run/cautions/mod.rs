@@ -1,11 +1,17 @@
 //! What a run of compressible flow may not be meant to do, by its free stream and its boundaries: said before it starts.
 
+mod inlets;
+mod seams;
+mod side;
 mod symmetry;
 mod units;
 
-pub use symmetry::Side;
+pub use seams::coincident;
+pub use side::Side;
 
 use super::counted;
+use crate::case::FlowSection;
+use chromaflow_flow::bc::Motion;
 use chromaflow_flow::config::{
     Boundary, Equations, Freestream, GasConfig, Hybrid, Reference, Time, TurbulenceConfig,
 };
@@ -23,19 +29,22 @@ pub struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// All of it; `sides`: planes of symmetry and inlets.
+    /// All of it; `sides`: planes of symmetry, inlets and outlets.
     pub fn cautions(&self, sides: &[Side]) -> Vec<String> {
         let (all, mach) = (self.boundaries, self.stream.mach);
-        let stream = self.stream.direction(self.reference.lift_axis.unwrap_or(2));
+        let lift = self.reference.lift_axis.unwrap_or(2);
+        let stream = self.stream.direction(lift);
         let told = [
             choking(all, mach),
             throttling(all, mach),
             held_back(all),
+            inlets::filling(sides, all, self.time),
             unheld(all, self.time),
             symmetry::crossing(sides, all, stream),
             steady_eddies(self.turbulence, self.time),
         ];
-        told.into_iter().flatten().chain(units::odd(all, self.stream, self.gas.gamma)).collect()
+        let units = units::odd(all, self.stream, (self.gas.gamma, lift));
+        inlets::missing(sides, all).into_iter().chain(told.into_iter().flatten()).chain(units).collect()
     }
 }
 
@@ -101,11 +110,22 @@ fn unheld(boundaries: &BTreeMap<String, Boundary>, time: &Time) -> Option<String
     let is_closed = |b: &Boundary| b.is_wall() || matches!(b, Boundary::Symmetry | Boundary::Periodic);
     let open = || boundaries.values().filter(|b| !is_closed(b));
     if open().next().is_none() {
+        let moves = |b: &Boundary| matches!(b, Boundary::MovingWall { motion, .. } if *motion != Motion { center: motion.center, ..Motion::NONE });
+        let cools = |b: &Boundary| {
+            matches!(b, Boundary::NoSlipIsothermal { .. } | Boundary::MovingWall { temperature: Some(_), .. })
+        };
+        let heats = boundaries.values().any(moves) && !boundaries.values().any(cools);
+        let heat = if heats {
+            "; the wall that moves heats it without end, as no wall has a `temperature`: there is no steady state"
+        } else {
+            ""
+        };
         // Steps of physical time keep the mass.
         return matches!(time, Time::Steady(_)).then(|| {
-            "no marker lets gas in or out, so nothing sets a pressure, and steady runs do not keep the mass: pressure and density of the result are \
-             what the way there makes of them; march.mode = \"unsteady\" keeps the mass, an outlet sets a pressure"
-                .to_owned()
+            format!(
+                "no marker lets gas in or out, so nothing sets a pressure, and steady runs do not keep the mass: pressure and density of the result are \
+                 what the way there makes of them; march.mode = \"unsteady\" keeps the mass, an outlet sets a pressure{heat}"
+            )
         });
     }
     let given = |b: &Boundary| matches!(b, Boundary::VelocityInlet { .. } | Boundary::MassFlowOutlet { .. });
@@ -140,9 +160,18 @@ pub fn slipping(boundaries: &BTreeMap<String, Boundary>, equations: Equations) -
     })
 }
 
+/// Says of a Reynolds number that inviscid flow has no use for it.
+pub fn idle_reynolds(flow: &FlowSection) -> Option<String> {
+    let follows = flow.altitude.is_some() || flow.pressure.is_some();
+    (!flow.equations.is_viscous() && flow.reynolds > 0.0 && !follows).then(|| {
+        "flow.reynolds has no part in inviscid flow (flow.equations = \"euler\"); \"laminar\" and \"rans\" go by it".to_owned()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::Equations::{Euler, Laminar};
     use chromaflow_flow::config::{Steady, Unsteady};
 
     /// What is said of a duct between a total state and nothing that sets a pressure, and of no other.
@@ -173,6 +202,16 @@ mod tests {
         assert_eq!([throttled(inlet, 0.5), throttled(Boundary::Farfield, 2.0)], [None, None]);
     }
 
+    /// A Reynolds number is idle in inviscid flow, where it does not follow from what the flow needs besides.
+    #[test]
+    fn reynolds_numbers_of_inviscid_flow_are_told() {
+        let of = |reynolds, altitude, equations| {
+            idle_reynolds(&FlowSection { reynolds, altitude, equations, ..FlowSection::default() }).is_some()
+        };
+        assert!(of(1e6, None, Euler));
+        assert_eq!([of(0.0, None, Euler), of(1e6, Some(1e3), Euler), of(1e6, None, Laminar)], [false; 3]);
+    }
+
     /// What is said of flows in which nothing sets a pressure: closed ones in steady runs, and those of two given mass flows.
     #[test]
     fn flows_without_a_pressure_are_told() {
@@ -187,7 +226,12 @@ mod tests {
         };
         let steady = || Time::Steady(Steady::default());
         let closed = of([Boundary::NoSlipAdiabatic, Boundary::Periodic], steady()).unwrap();
-        assert!(closed.contains("nothing sets a pressure"), "{closed}");
+        assert!(closed.contains("nothing sets a pressure") && !closed.contains("heats"), "{closed}");
+        let turning = |temperature| {
+            let motion = Motion { rotation: [0.0, 0.0, 1.0], ..Motion::NONE };
+            of([Boundary::NoSlipAdiabatic, Boundary::MovingWall { motion, temperature }], steady()).unwrap()
+        };
+        assert!(turning(None).contains("heats it without end") && !turning(Some(1.0)).contains("heats"));
         assert_eq!(
             of([Boundary::NoSlipAdiabatic, Boundary::Periodic], Time::Unsteady(Unsteady::default())),
             None

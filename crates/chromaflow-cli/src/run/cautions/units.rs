@@ -16,15 +16,20 @@ const FAST: f64 = 20.0;
 /// Degrees beyond which the stream comes from behind.
 const BEHIND: f64 = 90.0;
 
-/// Says of each such value what it is taken for.
-pub fn odd(boundaries: &BTreeMap<String, Boundary>, stream: &Freestream, gamma: f64) -> Vec<String> {
+/// Says of each such value what it is taken for; `lift`: the axis along which lift points at zero incidence.
+pub fn odd(
+    boundaries: &BTreeMap<String, Boundary>,
+    stream: &Freestream,
+    (gamma, lift): (f64, usize),
+) -> Vec<String> {
     let [high, hot] = Stream { along: [1.0, 0.0, 0.0], mach: stream.mach, gamma }.total();
     let (hot, high, fast) = (hot.max(HOT), high.max(HIGH), stream.mach.max(FAST));
     let mut told = Vec::new();
     for (name, degrees) in [("alpha", stream.alpha_deg), ("beta", stream.beta_deg)] {
         if degrees.abs() > BEHIND {
+            let side = if name == "alpha" { turned(degrees, lift) } else { String::new() };
             told.push(format!(
-                "flow.{name} is {degrees} degrees: beyond {BEHIND} the stream comes from behind"
+                "flow.{name} is {degrees} degrees: beyond {BEHIND} the stream comes from behind{side}"
             ));
         }
     }
@@ -52,8 +57,29 @@ pub fn odd(boundaries: &BTreeMap<String, Boundary>, stream: &Freestream, gamma: 
         tell(temperature, hot, "temperature", "the static temperature of the free stream, not kelvin");
         tell(pressure, high, "pressure", "the static pressure of the free stream, not pascal");
         tell(velocity, fast, "velocity", "the speed of sound of the free stream, not metres per second");
+        if let Boundary::VelocityInlet { velocity, temperature } = boundary
+            && speed(velocity) > temperature.sqrt()
+            && speed(velocity) <= fast
+        {
+            told.push(format!(
+                "`{marker}`: its velocity is Mach {:.3}, and a `velocity_inlet` is for inflow slower than sound; velocities are over the speed of sound of \
+                 the free stream, not metres per second; \"farfield\" lets a faster stream in",
+                speed(velocity) / temperature.sqrt()
+            ));
+        }
     }
     told
+}
+
+/// Where lift points, which stays across the stream, if not to its axis.
+fn turned(alpha: f64, lift: usize) -> String {
+    let (sine, cosine) = alpha.to_radians().sin_cos();
+    let (part, axis) = if sine.abs() > cosine.abs() { (-sine, 0) } else { (cosine, lift) };
+    let sign = if part < 0.0 { "-" } else { "" };
+    if axis == lift && part > 0.0 {
+        return String::new();
+    }
+    format!(", and lift, across it, to {sign}{}", ["x", "y", "z"][axis])
 }
 
 #[cfg(test)]
@@ -66,7 +92,7 @@ mod tests {
     fn values_in_other_units_are_told() {
         let of = |mach: f64, boundary: Boundary| {
             let stream = Freestream { mach, ..Freestream::default() };
-            odd(&[("side".to_owned(), boundary)].into(), &stream, 1.4)
+            odd(&[("side".to_owned(), boundary)].into(), &stream, (1.4, 2))
         };
         let wall = |temperature| Boundary::NoSlipIsothermal { temperature };
         let inlet = |total_pressure, total_temperature| Boundary::Inlet {
@@ -84,6 +110,7 @@ mod tests {
             (Boundary::Outlet { pressure: 101_325.0 }, &["a pressure of 101325 ", "pascal"]),
             (inlet(2e5, 300.0), &["kelvin", "pascal"]),
             (velocity(50.0), &["metres per second"]),
+            (velocity(10.0), &["Mach 10.000", "metres per second"]),
             (belt(30.0), &["kelvin", "metres per second"]),
         ] {
             let told = of(0.5, boundary);
@@ -99,9 +126,14 @@ mod tests {
             assert_eq!(of(mach, boundary), Vec::<String>::new(), "{boundary:?}");
         }
         let turned = |alpha_deg, beta_deg| {
-            odd(&BTreeMap::new(), &Freestream { alpha_deg, beta_deg, ..Freestream::default() }, 1.4)
+            odd(&BTreeMap::new(), &Freestream { alpha_deg, beta_deg, ..Freestream::default() }, (1.4, 1))
         };
         assert!(turned(1000.0, 0.0)[0].contains("flow.alpha is 1000 degrees"));
+        assert!(turned(177.0, 0.0)[0].ends_with("and lift, across it, to -y"));
+        assert!(turned(93.0, 0.0)[0].ends_with("to -x") && turned(-93.0, 0.0)[0].ends_with("to x"));
+        assert!(
+            turned(-360.0, 0.0)[0].ends_with("from behind") && turned(0.0, 177.0)[0].ends_with("from behind")
+        );
         assert_eq!([turned(90.0, -90.0).len(), turned(-91.0, 100.0).len()], [0, 2]);
     }
 }

@@ -6,7 +6,7 @@ mod slices;
 pub use slices::Way;
 
 use super::advice::{Around, Trouble};
-use super::cautions::{Side, Told, folded, slipping};
+use super::cautions::{Side, Told, coincident, folded, idle_reynolds, slipping};
 use super::flow::{Flow, in_one_piece};
 use super::history::Equations;
 use super::march::{Finished, Run};
@@ -257,7 +257,7 @@ impl Flow for OnMesh<'_> {
     }
 
     fn cautions(&self) -> Vec<String> {
-        let config = &self.prepared.config;
+        let Prepared { mesh, config, .. } = self.prepared;
         let told = Told {
             boundaries: &config.boundaries,
             stream: &config.freestream,
@@ -266,14 +266,14 @@ impl Flow for OnMesh<'_> {
             turbulence: config.turbulence.as_ref(),
             time: &config.time,
         };
-        let mut cautions = told.cautions(&Side::of_mesh(&self.prepared.mesh, &config.boundaries));
-        cautions.extend(self.folded.clone());
-        cautions
+        let cautions = told.cautions(&Side::of_mesh(mesh, &config.boundaries));
+        cautions.into_iter().chain(coincident(mesh)).chain(self.folded.clone()).collect()
     }
 
     fn notes(&self) -> Vec<String> {
-        let Prepared { notes, config, .. } = self.prepared;
-        notes.iter().cloned().chain(slipping(&config.boundaries, config.equations)).collect()
+        let Prepared { notes, config, case, .. } = self.prepared;
+        let idle = [slipping(&config.boundaries, config.equations), idle_reynolds(&case.flow)];
+        notes.iter().cloned().chain(idle.into_iter().flatten()).collect()
     }
 
     fn check(&self, ctx: &Context) -> CliResult<()> {
