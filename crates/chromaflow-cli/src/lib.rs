@@ -108,7 +108,6 @@ impl Command {
     fn idle(&self) -> (&'static str, &'static [&'static str]) {
         match self {
             Command::Mesh(_) => ("mesh", &["--backend", "--threads"]),
-            Command::New(_) => ("new", &["--backend", "--threads"]),
             Command::Template(_) => ("template", &["--backend", "--threads"]),
             Command::Watch(_) => ("watch", &["--backend", "--threads", "--json"]),
             Command::Report(_) => ("report", &["--backend", "--threads", "--json"]),
@@ -116,7 +115,9 @@ impl Command {
             Command::Cite(_) => ("cite", &["--backend", "--threads"]),
             Command::Completions(_) => ("completions", &["--backend", "--threads", "--json"]),
             Command::Man(_) => ("man", &["--backend", "--threads", "--json"]),
-            Command::Run(_)
+            // What a script gives all commands does no harm here.
+            Command::New(_)
+            | Command::Run(_)
             | Command::Sweep(_)
             | Command::Solve(_)
             | Command::Bench(_)
@@ -134,6 +135,7 @@ fn dispatch(cli: Cli) -> CliResult {
         // Ranks take a GPU each.
         Command::Run(args) if args.is_over_ranks() => Context::without_gpu(cli.global)?,
         Command::Bench(args) if args.takes_its_gpus() => Context::without_gpu(cli.global)?,
+        Command::New(_) => Context::without_gpu(cli.global)?,
         _ => Context::new(cli.global)?,
     };
     match &cli.command {

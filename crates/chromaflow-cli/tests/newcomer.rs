@@ -141,7 +141,8 @@ fn a_new_case_knows_which_walls_gas_sticks_to() {
         (marker.name, marker.code) = (name.to_owned(), Some(code));
     }
     mesh::write(&folder.join("channel.b8.ugrid"), &channel).unwrap();
-    let said = done(folder, &["new", "channel.b8.ugrid"]);
+    // As scripts have it that pass the same options to all commands.
+    let said = done(folder, &["new", "channel.b8.ugrid", "--threads", "1"]);
     assert!(said.contains("in = \"inlet\"") && said.contains("out = { kind = \"outlet\""), "{said}");
     let text = std::fs::read_to_string(folder.join("channel.toml")).unwrap();
     let first = 0.5 / 24_f64.powi(4);

@@ -1,13 +1,22 @@
 //! `chromaflow new`: a commented case for a mesh.
 
+mod body;
+#[cfg(test)]
+mod tests;
+
 use super::write_new;
-use crate::case::guess::{GROUNDS, Proposal, bounds, is_outside, lines, proposals, reach_of, says};
+use crate::case::ModelName;
+use crate::case::guess::{Proposal, bounds, lines, proposals, says};
 use crate::context::Context;
 use crate::error::{CliError, CliResult, Done};
 use crate::numbers::without_negative_zero;
-use crate::run::{WallCells, known};
+use crate::run::{WallCells, coincident, known};
+use body::Body;
+use chromaflow_flow::grid::is_plot3d;
 use chromaflow_flow::mesh::{self, Marker, Mesh, Planar, ReadOptions};
 use chromaflow_flow::turbulence::{plate_friction, plate_reynolds};
+use serde::Deserialize;
+use serde::de::value::{Error, StrDeserializer};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
@@ -25,27 +34,56 @@ pub struct Args {
     /// Equations [default: euler; laminar for bluff bodies; rans where a marker is a wall without slip or the mesh has layers at walls]
     #[arg(long, value_parser = ["euler", "laminar", "rans"])]
     equations: Option<String>,
+    /// Mach number of the free stream [default: 0.5; 0.2 for bluff bodies]
+    #[arg(long, value_parser = positive)]
+    mach: Option<f64>,
+    /// Reynolds number on the length that is found, of viscous flow: laminar below 100,000, unless --equations says more
+    #[arg(long, value_name = "RE", value_parser = positive)]
+    reynolds: Option<f64>,
+    /// Turbulence model, for rans
+    #[arg(long, value_name = "NAME", value_parser = model_named)]
+    model: Option<ModelName>,
     /// Write over a case file that is there
     #[arg(long)]
     force: bool,
 }
 
-/// What the walls of a mesh tell.
-struct Body {
-    low: [f64; 3],
-    high: [f64; 3],
-    /// Axis along which lift points: 1 or 2.
-    up: usize,
-    /// What lift sees of them.
-    area: f64,
-    /// Whether they bound a body by themselves.
-    closed: bool,
-    /// Whether they are a plate across the stream.
-    plate: bool,
+fn positive(text: &str) -> Result<f64, String> {
+    let value = text.parse().ok().filter(|value: &f64| *value > 0.0 && value.is_finite());
+    value.ok_or_else(|| "expected a positive number".to_owned())
 }
 
-/// Of a plate across the stream, the most of its thickness over its sides.
-const THIN: f64 = 0.2;
+/// A model by its word in case files.
+fn model_named(text: &str) -> Result<ModelName, String> {
+    ModelName::deserialize(StrDeserializer::<Error>::new(text)).map_err(|e| e.to_string())
+}
+
+/// Reynolds number below which a flow that one is asked for is laminar.
+const LAMINAR: f64 = 1e5;
+
+impl Args {
+    /// The equations that options ask for, where these are not what is `found`.
+    fn equations(&self, found: &'static str) -> CliResult<&str> {
+        match (self.equations.as_deref(), self.model, self.reynolds) {
+            (Some(given @ ("euler" | "laminar")), Some(_), _) => {
+                Err(CliError::input(format!("--model is for --equations rans, not {given}")))
+            }
+            (Some("euler"), None, Some(_)) => {
+                Err(CliError::input("--reynolds is for --equations laminar and rans, not euler"))
+            }
+            (Some(given), ..) => Ok(given),
+            (None, Some(_), _) => Ok("rans"),
+            (None, None, Some(reynolds)) if found == "euler" => {
+                Ok(if reynolds < LAMINAR { "laminar" } else { "rans" })
+            }
+            (None, None, _) => Ok(found),
+        }
+    }
+}
+
+/// What there is to say of a structured grid, whose case is one of a mesh.
+const AS_GRID: &str = "the case takes the grid as a mesh; [grid] in the place of [mesh] keeps its blocks, and [incompressible] beside it in the place of [flow] \
+                       makes the flow incompressible";
 
 /// Mach number of a new case: compressible, without shocks on most bodies.
 const MACH: f64 = 0.5;
@@ -88,7 +126,11 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let case = args.case.clone().unwrap_or_else(|| case_name(&args.mesh));
     super::refuse_old(&case, args.force)?;
     let options = ReadOptions { mapbc: args.mapbc.clone(), ..ReadOptions::default() };
-    let (mesh, notes) = mesh::read_with_notes(&path, &options)?;
+    let (mesh, mut notes) = mesh::read_with_notes(&path, &options)?;
+    notes.extend(coincident(&mesh));
+    if is_plot3d(&path) {
+        notes.push(AS_GRID.to_owned());
+    }
     let no_slip = |m: &Marker| known(m).is_some_and(|b| b.is_no_slip());
     let (inviscid, viscous) = (proposals(&mesh, false), proposals(&mesh, true));
     let without_slip =
@@ -112,13 +154,14 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     let cells = WallCells::of(&mesh, sticks);
     let length = body.as_ref().map_or(1.0, Body::length);
     let made_for = cells.as_ref().and_then(|cells| made_for(cells, length));
-    let equations = args.equations.as_deref().unwrap_or(match (says_viscous, bluff) {
+    let equations = args.equations(match (says_viscous, bluff) {
         (true, _) => "rans",
         (false, true) if mesh.markers.iter().any(|m| sticks(&m.name)) => "laminar",
         (false, false) if made_for.is_some() => "rans",
         (false, _) => "euler",
-    });
+    })?;
     let (mach, reynolds) = stream(equations, bluff, made_for);
+    let made_for = made_for.filter(|_| args.reynolds.is_none());
     let open = if equations == "euler" { inviscid } else { viscous };
     let facts = Facts {
         args,
@@ -127,8 +170,8 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         mesh: &mesh,
         open: &open,
         equations,
-        mach,
-        reynolds,
+        mach: args.mach.unwrap_or(mach),
+        reynolds: args.reynolds.unwrap_or(reynolds),
         made_for: made_for.map(|(_, y_plus)| y_plus),
         cells,
         body: body.as_ref(),
@@ -184,92 +227,6 @@ fn case_name(mesh: &Path) -> PathBuf {
     }
     let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("case");
     format!("{}.toml", name.split('.').next().unwrap_or("case")).into()
-}
-
-impl Body {
-    fn of(mesh: &Mesh, is_wall: impl Fn(&Marker) -> bool) -> Option<Self> {
-        let walls = mesh.markers.iter().filter(|m| is_wall(m));
-        let (outside, inside): (Vec<&Marker>, Vec<&Marker>) = walls.partition(|m| is_outside(mesh, m));
-        // The walls of a tunnel, and the ground, are no part of what stands between them.
-        let walls = if inside.is_empty() { outside } else { inside };
-        let faces = || {
-            walls.iter().flat_map(|m| {
-                let triangles = m.triangles.iter().map(|t| t.as_slice());
-                triangles.chain(m.quads.iter().map(|q| q.as_slice()))
-            })
-        };
-        let nodes = faces().flatten().map(|&n| mesh.nodes[n as usize]);
-        let (low, high) = bounds(nodes);
-        if !low[0].is_finite() {
-            return None;
-        }
-        // What all faces show along an axis, and what is left where those of both signs are taken together.
-        let shown = |axis: usize| {
-            let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
-            faces().fold((0.0, 0.0_f64), |(all, net), face| {
-                let p = |i: usize| mesh.nodes[face[i % face.len()] as usize];
-                let turn = (0..face.len()).map(|i| p(i)[a] * p(i + 1)[b] - p(i)[b] * p(i + 1)[a]);
-                let part = 0.5 * turn.sum::<f64>();
-                (all + part.abs(), net + part)
-            })
-        };
-        // Without a plane of symmetry lift goes where most of the body is seen.
-        let seen = || shown(1).0 > 1.5 * shown(2).0;
-        let spanwise = across(mesh).map(|axis| axis == 2);
-        let told = spanwise.or_else(|| ground(mesh).map(|axis| axis == 1));
-        let sideways = mesh.planar.is_some() || told.unwrap_or_else(seen);
-        let up = if sideways { 1 } else { 2 };
-        // Upper and lower side of a closed body see the same planform; a wall that is open has one of them.
-        let projected = |axis: usize| {
-            let (all, net) = shown(axis);
-            (0.5 * all).max(net.abs())
-        };
-        let [along, across] = if mesh.planar.is_some() {
-            [high[0] - low[0], high[1] - low[1]]
-        } else {
-            [projected(up), projected(0)]
-        };
-        // Of walls that stand across the stream, the area that it meets: of plates, too, whose thickness says nothing.
-        let sides = if mesh.planar.is_some() { 1..2 } else { 1..3 };
-        let narrowest = sides.map(|k| high[k] - low[k]).fold(f64::INFINITY, f64::min);
-        let plate = high[0] - low[0] < THIN * narrowest && projected(up) < THIN * projected(0);
-        let area = if along > 1e-9 * across && !plate { along } else { across };
-        let axes = if mesh.planar.is_some() { 0..2 } else { 0..3 };
-        let closed = axes.map(shown).all(|(all, net)| net.abs() < 1e-6 * all);
-        Some(Self { low, high, up, area, closed, plate })
-    }
-
-    /// Along x; of walls that stand across the stream their largest extent.
-    fn length(&self) -> f64 {
-        let extents: [f64; 3] = std::array::from_fn(|k| self.high[k] - self.low[k]);
-        let largest = extents.into_iter().fold(0.0, f64::max);
-        if extents[0] > 1e-6 * largest && !self.plate { extents[0] } else { largest }
-    }
-
-    /// Whether it stands across the stream: inviscid flow past it has no steady state worth having.
-    fn is_bluff(&self) -> bool {
-        self.high[self.up] - self.low[self.up] > 0.35 * self.length()
-    }
-}
-
-/// The axis that a plane of symmetry is normal to.
-fn across(mesh: &Mesh) -> Option<usize> {
-    normal_of(mesh, |m| {
-        known(m).is_some_and(|b| b.word() == "symmetry") || says(&m.name, &["sym", "symmetry"])
-    })
-}
-
-/// The axis that the ground is normal to, along which lift points.
-fn ground(mesh: &Mesh) -> Option<usize> {
-    normal_of(mesh, |m| says(&m.name, &GROUNDS)).filter(|axis| *axis > 0)
-}
-
-/// The axis that the first such marker is normal to, where it lies in a plane.
-fn normal_of(mesh: &Mesh, is_it: impl Fn(&Marker) -> bool) -> Option<usize> {
-    let plane = mesh.markers.iter().find(|m| is_it(m))?;
-    let (a, b) = reach_of(mesh, plane);
-    let size = (0..3).map(|k| b[k] - a[k]).fold(0.0, f64::max);
-    (0..3).find(|&k| b[k] - a[k] < 1e-6 * size)
 }
 
 struct Facts<'a> {
@@ -346,7 +303,12 @@ fn text(facts: &Facts<'_>) -> String {
         );
     }
     if *equations == "rans" {
-        out += &cells.as_ref().map_or_else(String::new, |cells| law_of_the_wall(cells, length, *reynolds));
+        let law = cells.as_ref().and_then(|cells| law_of_the_wall(cells, length, *reynolds));
+        let model = args.model.map(|model| format!("model = {}\n", json!(model)));
+        if law.is_some() || model.is_some() {
+            let (why, law) = law.unwrap_or_default();
+            let _ = write!(out, "\n{why}[turbulence]\n{}{law}", model.unwrap_or_default());
+        }
     }
     if let Some(body) = body {
         out += &reference(body, mesh);
@@ -436,15 +398,15 @@ fn reference(body: &Body, mesh: &Mesh) -> String {
     out
 }
 
-/// A wall function where the first nodes stand too far off the walls to do without.
-fn law_of_the_wall(cells: &WallCells, length: f64, reynolds: f64) -> String {
+/// Why a wall function is needed, and its line, where the first nodes stand too far off the walls to do without.
+fn law_of_the_wall(cells: &WallCells, length: f64, reynolds: f64) -> Option<(String, &'static str)> {
     let y_plus = cells.height / one_wall_unit(length, reynolds);
-    if y_plus < UNRESOLVED {
-        return String::new();
-    }
-    format!(
-        "\n# The first nodes stand at y+ {y_plus:.0} or so: a law of the wall for what lies below them.\n[turbulence]\nwalls = \"automatic\"\n"
-    )
+    (y_plus >= UNRESOLVED).then(|| {
+        let why = format!(
+            "# The first nodes stand at y+ {y_plus:.0} or so: a law of the wall for what lies below them.\n"
+        );
+        (why, "walls = \"automatic\"\n")
+    })
 }
 
 /// y+ = 1 at the end of a turbulent plate of this length.
@@ -459,135 +421,4 @@ fn heights(cells: &WallCells, length: f64, reynolds: f64) -> String {
     format!(
         "\n# y+: the first nodes stand {low:.3e} to {high:.3e} off the walls; at the Reynolds number above y+ = 1 is at about {one:.3e}.\n"
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use chromaflow_flow::mesh::generate::{Cells, box_mesh};
-
-    /// The body that some sides of a box of 2 x 3 x 5 are.
-    fn body(walls: &[&str]) -> Body {
-        let names = ["left", "right", "front", "back", "low", "high"];
-        let mut mesh = box_mesh([2; 3], [2.0, 3.0, 5.0], Cells::Hexes, 0.0);
-        assert_eq!(mesh.markers.len(), names.len());
-        for marker in &mut mesh.markers {
-            let faces = marker.triangles.as_flattened().iter().chain(marker.quads.as_flattened());
-            let (a, b) = bounds(faces.map(|&n| mesh.nodes[n as usize]));
-            let axis = (0..3).find(|&k| a[k] == b[k]).unwrap();
-            marker.name = names[2 * axis + usize::from(a[axis] > 0.0)].to_owned();
-            marker.code = None;
-        }
-        Body::of(&mesh, |m| walls.contains(&&*m.name)).unwrap()
-    }
-
-    #[test]
-    fn reference_values_are_those_of_what_lift_sees() {
-        for (walls, up, area, length) in [
-            (&["low"][..], 2, 6.0, 2.0),        // an open wall shows its whole face
-            (&["low", "high"], 2, 6.0, 2.0),    // two sides of one planform
-            (&["front", "back"], 1, 10.0, 2.0), // the span is along z
-            (&["left"], 2, 15.0, 5.0),          // it stands across the stream
-            (&["left", "front", "back", "low", "high"], 1, 10.0, 2.0),
-        ] {
-            let body = body(walls);
-            assert_eq!((body.up, body.length()), (up, length), "{walls:?}");
-            assert!((body.area - area).abs() < 1e-12, "{walls:?}: {}", body.area);
-        }
-    }
-
-    /// The thickness of a plate across the stream is no length to go by; one along it has a chord.
-    #[test]
-    fn plates_across_the_stream_are_as_long_as_they_are_high() {
-        let of = |size: [f64; 3], planar: bool| {
-            let mut mesh = box_mesh([2; 3], size, Cells::Hexes, 0.0);
-            mesh.planar = planar.then_some(Planar { nodes_2d: 9, depth: size[2] });
-            let names: Vec<String> = mesh.markers.iter().map(|m| m.name.clone()).collect();
-            let sides = if planar { &names[..4] } else { &names[..] };
-            let body = Body::of(&mesh, |m| sides.contains(&m.name)).unwrap();
-            (body.area, body.length())
-        };
-        for (size, planar, area, length) in [
-            ([0.002, 1.0, 1.0], true, 1.0, 1.0),
-            ([1.0, 0.002, 1.0], true, 1.0, 1.0),
-            ([0.5, 1.0, 1.0], true, 0.5, 0.5),
-            ([0.01, 2.0, 3.0], false, 6.0, 3.0),
-            ([1.0, 1.0, 10.0], false, 10.0, 1.0),
-        ] {
-            let found = of(size, planar);
-            assert!((found.0 - area).abs() < 1e-9 && (found.1 - length).abs() < 1e-9, "{size:?}: {found:?}");
-        }
-    }
-
-    /// Layers are made for y+ 1, else for wall functions; cells that are not flat, or too high for turbulent flow, for neither.
-    #[test]
-    fn layers_tell_what_they_were_made_for() {
-        let of = |height: f64, aspect: f64| {
-            made_for(&WallCells { heights: (height, height), height, aspect }, 2.0)
-        };
-        for (height, reynolds, y_plus) in [(1e-5, 5e6, 1.0), (1e-4, 4e5, 1.0), (2e-3, 1e6, 50.0)] {
-            assert_eq!(of(height, 30.0), Some((reynolds, y_plus)), "{height}");
-            let law = law_of_the_wall(
-                &WallCells { heights: (height, height), height, aspect: 30.0 },
-                2.0,
-                reynolds,
-            );
-            assert_eq!(law.contains("walls = \"automatic\""), y_plus > 1.0, "{law}");
-        }
-        assert_eq!([of(1e-5, 5.0), of(2e-2, 30.0)], [None, None]);
-    }
-
-    /// The ground and the walls of a tunnel are no part of the body; a body stands on its ground, along which lift points.
-    #[test]
-    fn bodies_stand_on_their_ground() {
-        for (axis, up) in [(1, 1), (2, 2)] {
-            let mut mesh = box_mesh([4; 3], [1.0; 3], Cells::Hexes, 0.0);
-            for marker in &mut mesh.markers {
-                let x = marker.quads[0].map(|n| mesh.nodes[n as usize]);
-                let low = (0..3).find(|&k| x.iter().all(|x| x[k] == 0.0));
-                marker.name = if low == Some(axis) { "road" } else { "side" }.to_owned();
-            }
-            // A bump on the road is a marker of its own.
-            let road = mesh.markers.iter().position(|m| m.name == "road").unwrap();
-            let inner = |quad: &[u32; 4]| {
-                quad.iter()
-                    .all(|&n| (0..3).all(|k| k == axis || (0.2..0.8).contains(&mesh.nodes[n as usize][k])))
-            };
-            let (bump, rest) = mesh.markers[road].quads.iter().copied().partition(inner);
-            mesh.markers[road].quads = rest;
-            mesh.markers.push(Marker { name: "bump".to_owned(), quads: bump, ..Marker::default() });
-            for x in &mut mesh.nodes {
-                let inside = (0..3).all(|k| k == axis || (0.3..0.7).contains(&x[k]));
-                x[axis] = if inside { 0.2 + 0.8 * x[axis] } else { x[axis] };
-            }
-            let body = Body::of(&mesh, |_| true).unwrap();
-            assert_eq!(body.up, up);
-            assert!((body.length() - 0.5).abs() < 1e-12 && (body.area - 0.25).abs() < 1e-12, "{}", body.area);
-        }
-    }
-
-    #[test]
-    fn cases_have_paths_from_their_folder_and_names_of_openfoam_cases() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        std::fs::create_dir_all(at("step/constant/polyMesh")).unwrap();
-        std::fs::create_dir_all(at("cases")).unwrap();
-        for mesh in ["step", "step/constant", "step/constant/polyMesh"] {
-            assert_eq!(case_name(&at(mesh)), Path::new("step.toml"), "{mesh}");
-        }
-        assert_eq!(case_name(Path::new("wing.b8.ugrid")), Path::new("wing.toml"));
-        let case = at("cases/a.toml");
-        assert_eq!(from_case(&case, &at("step")), at("step"), "as it is given");
-        assert_eq!(from_case(Path::new("a.toml"), Path::new("m/step")), Path::new("m/step"));
-        assert_eq!(from_case(Path::new("src/a.toml"), Path::new("Cargo.toml")), Path::new("../Cargo.toml"));
-    }
-
-    #[test]
-    fn small_numbers_keep_their_digits() {
-        assert_eq!((number(0.0), number(1.25)), ("0.000000".to_owned(), "1.250000".to_owned()));
-        assert_eq!(place(-1e-9, 1.0), "0.000000", "no sign");
-        for value in [2.5e-7_f64, -3.25e-4, 7.5e8] {
-            assert_eq!(number(value).parse::<f64>().unwrap().to_bits(), value.to_bits());
-        }
-    }
 }
