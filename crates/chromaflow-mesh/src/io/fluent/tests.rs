@@ -110,7 +110,7 @@ fn cells_come_together_from_faces_and_edges() {
             };
             assert_eq!(names(&a), names(&b));
             // Walls, and velocity inlets.
-            let code = |m: &crate::Marker| (m.code == Some(if m.name == "zmin" { 4000 } else { 7100 }));
+            let code = |m: &crate::Marker| m.code == Some(if m.name == "zmin" { 4000 } else { 7100 });
             assert!(loaded.mesh.markers.iter().all(|m| m.is_plane() || code(m)));
         }
     }
