@@ -91,8 +91,8 @@ extern "C" __global__ void __launch_bounds__(256) image_rows(ImagesOfRows) {
     }
 }
 
-// Blocks in the columns of images, times what turns these, where they belong, one after another. A thread a number: of row r, the sum over m of
-// B[r, m] turn[m, c] in a column c of the vector.
+// Blocks in the columns of images, times what turns these, where they belong, one after another. A thread a number: of
+// row r, the sum over m of B[r, m] turn[m, c] in a column c of the vector.
 template <class X>
 __device__ __forceinline__ double folded(u32 nb, u32 vector, u32 r, u32 c, const X* block, const double* turn) {
     if (vector == 0xffffffffu || c < vector || c >= vector + 3) return block[c * nb + r];
@@ -108,7 +108,9 @@ extern "C" __global__ void __launch_bounds__(256) fold_blocks(FoldedBlocks) {
     const u64 to = (u64)where.x * q + e;
     const bool diagonal = where.y & 1, adds = where.y & 2;
     double sum = 0;
-    if (adds) sum = diagonal ? diag[to] : wide ? reinterpret_cast<double*>(into)[to] : reinterpret_cast<float*>(into)[to];
+    double* doubles_there = reinterpret_cast<double*>(into);
+    float* floats_there = reinterpret_cast<float*>(into);
+    if (adds) sum = diagonal ? diag[to] : wide ? doubles_there[to] : floats_there[to];
     for (u32 k = begins[place]; k < begins[place + 1]; k++) {
         const uint2 block = blocks[k];
         const u64 from = (u64)block.x * q;
@@ -121,9 +123,9 @@ extern "C" __global__ void __launch_bounds__(256) fold_blocks(FoldedBlocks) {
     if (diagonal)
         diag[to] = sum;
     else if (wide)
-        reinterpret_cast<double*>(into)[to] = sum;
+        doubles_there[to] = sum;
     else
-        reinterpret_cast<float*>(into)[to] = (float)sum;
+        floats_there[to] = (float)sum;
 }
 
 // Unit matrices, column-major, in place of the diagonal blocks of some rows.
