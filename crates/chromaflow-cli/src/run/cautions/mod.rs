@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn reynolds_numbers_of_inviscid_flow_are_told() {
         let of = |reynolds, altitude, equations| {
-            idle_reynolds(&FlowSection { reynolds, altitude, equations, ..FlowSection::default() }).is_some()
+            idle_reynolds(&FlowSection { equations, reynolds, altitude, ..FlowSection::default() }).is_some()
         };
         assert!(of(1e6, None, Euler));
         assert_eq!([of(0.0, None, Euler), of(1e6, Some(1e3), Euler), of(1e6, None, Laminar)], [false; 3]);
