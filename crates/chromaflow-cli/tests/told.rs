@@ -100,5 +100,5 @@ fn folded_cells_are_warned_of() {
         "{told}"
     );
     let (status, _, told) = chromaflow(folder, &["run", "case.toml", "--check"]);
-    assert!(status == 0 && told.contains("warning: 1 folded cell, the first hexahedron"), "{told}");
+    assert!(status == 0 && told.contains("warning: 1 folded cell, the first quadrilateral"), "{told}");
 }
