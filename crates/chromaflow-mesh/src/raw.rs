@@ -1,7 +1,6 @@
 //! What the readers collect, and how it becomes a mesh that keeps the conventions.
 
 use super::check::{Checker, Turned, is_flat, markers_of};
-use super::kind::sub;
 use super::par::{self, parts, split, threads};
 use super::places::{MarkerPlaces, Provenance};
 use super::{Defect, Format, Groups, Kind, Marker, Mesh, MeshError, Planar, Report, volume};
@@ -186,22 +185,7 @@ impl Raw {
 
     /// See [`ReadOptions::merge`]; the nodes that are left over are unused.
     fn merge(&mut self) {
-        let nodes = &self.mesh.nodes;
-        let extent = nodes.iter().flatten().fold(0.0_f64, |m, x| m.max(x.abs()));
-        // Sorted along a direction in which hardly any two places of a grid coincide.
-        let along = |x: &[f64; 3]| x[0] + 0.618_034 * x[1] + 0.414_214 * x[2];
-        let mut order: Vec<(f64, u32)> = nodes.iter().map(along).zip(0..).collect();
-        order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        let mut groups = Groups::new(nodes.len());
-        for (k, &(at, a)) in order.iter().enumerate() {
-            for &(_, b) in order[k + 1..].iter().take_while(|(other, _)| other - at <= 3e-10 * extent) {
-                let d = sub(nodes[a as usize], nodes[b as usize]);
-                if d.iter().all(|d| d.abs() <= 1e-10 * extent) {
-                    groups.join(a, b);
-                }
-            }
-        }
-        let kept = groups.all_lowest();
+        let kept = Groups::of_places(&self.mesh.nodes).all_lowest();
         let merged = (0..).zip(&kept).filter(|(n, to)| *n != **to).count();
         let new = |n: u32| kept.get(n as usize).copied().unwrap_or(n);
         self.mesh.renumber(new);

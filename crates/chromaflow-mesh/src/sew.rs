@@ -1,6 +1,6 @@
 //! Nodes that are one.
 
-use super::{Mesh, Planar};
+use super::{Mesh, Planar, sub};
 
 impl Mesh {
     /// The mesh with each node replaced by the lowest of those that `same` leads to, numbers without gaps, and the marker of
@@ -104,6 +104,31 @@ impl Groups {
     /// When they are more than 32 bits count.
     pub fn new(count: usize) -> Self {
         Self((0..u32::try_from(count).expect("32-bit numbers")).collect())
+    }
+
+    /// Sets of places that are one, up to 1e-10 of the largest coordinate.
+    ///
+    /// ```
+    /// use chromaflow_mesh::Groups;
+    /// let places = [[0.0, 2.0, 0.0], [1.0, 0.0, 0.0], [1e-11, 2.0, 0.0]];
+    /// assert_eq!(Groups::of_places(&places).all_lowest(), [0, 1, 0]);
+    /// ```
+    pub fn of_places(places: &[[f64; 3]]) -> Self {
+        let extent = places.iter().flatten().fold(0.0_f64, |m, x| m.max(x.abs()));
+        // Sorted along a direction in which hardly any two places of a grid coincide.
+        let along = |x: &[f64; 3]| x[0] + 0.618_034 * x[1] + 0.414_214 * x[2];
+        let mut order: Vec<(f64, u32)> = places.iter().map(along).zip(0..).collect();
+        order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let mut groups = Self::new(places.len());
+        for (k, &(at, a)) in order.iter().enumerate() {
+            for &(_, b) in order[k + 1..].iter().take_while(|(other, _)| other - at <= 3e-10 * extent) {
+                let d = sub(places[a as usize], places[b as usize]);
+                if d.iter().all(|d| d.abs() <= 1e-10 * extent) {
+                    groups.join(a, b);
+                }
+            }
+        }
+        groups
     }
 
     /// The lowest of the set of `n`.

@@ -1,6 +1,6 @@
 //! Markers that lie upon each other: both sides of an interface that is not joined.
 
-use chromaflow_flow::mesh::{Groups, Marker, Mesh, sub};
+use chromaflow_flow::mesh::{Groups, Marker, Mesh};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Says of pairs of markers of which every face of one lies on a face of the other, on other nodes. The two sides of a wall without thickness share
@@ -47,22 +47,8 @@ fn faces(marker: &Marker) -> impl Iterator<Item = [u32; 4]> {
 /// One number for all nodes of these markers that stand at one place, as near as `mesh convert --merge` takes it.
 fn places(mesh: &Mesh, markers: &[&Marker]) -> HashMap<u32, u32> {
     let nodes: BTreeSet<u32> = markers.iter().flat_map(|m| faces(m)).flatten().collect();
-    let at = |n: u32| mesh.nodes[n as usize];
-    let extent = nodes.iter().flat_map(|&n| at(n)).fold(0.0_f64, |most, x| most.max(x.abs()));
-    // Sorted along a direction in which hardly any two places of a grid coincide.
-    let along = |x: [f64; 3]| x[0] + 0.618_034 * x[1] + 0.414_214 * x[2];
-    let mut order: Vec<(f64, u32)> = nodes.iter().map(|&n| (along(at(n)), n)).collect();
-    order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let mut groups = Groups::new(order.len());
-    for (k, &(here, a)) in order.iter().enumerate() {
-        let near = order[k + 1..].iter().take_while(|(other, _)| other - here <= 3e-10 * extent);
-        for (j, &(_, b)) in near.enumerate() {
-            if sub(at(a), at(b)).iter().all(|d| d.abs() <= 1e-10 * extent) {
-                groups.join(k as u32, (k + 1 + j) as u32);
-            }
-        }
-    }
-    order.iter().map(|(_, n)| *n).zip(groups.all_lowest()).collect()
+    let at: Vec<[f64; 3]> = nodes.iter().map(|&n| mesh.nodes[n as usize]).collect();
+    nodes.into_iter().zip(Groups::of_places(&at).all_lowest()).collect()
 }
 
 #[cfg(test)]
