@@ -87,9 +87,59 @@ impl Images {
         out
     }
 
+    /// A block in the column of an image, column-major nb x nb, becomes one in that of its row: times what turns the row's vector.
+    pub(crate) fn turn_block(&self, turn: u32, nb: usize, block: &mut [f64]) {
+        let (Some(first), _) = turning(nb) else { return };
+        let m = &self.turns[turn as usize];
+        for r in 0..nb {
+            let from = [0, 1, 2].map(|c| block[(first + c) * nb + r]);
+            for c in 0..3 {
+                block[(first + c) * nb + r] = from[0] * m[0][c] + from[1] * m[1][c] + from[2] * m[2][c];
+            }
+        }
+    }
+
     /// Those of rows in a range.
     pub(super) fn of_rows(&self, rows: &Range<usize>) -> Vec<Image> {
         self.list.iter().copied().filter(|image| rows.contains(&(image.of as usize))).collect()
+    }
+}
+
+/// Blocks of a matrix in the columns of images, by the places in another matrix where they [belong](Images::turn_block).
+#[derive(Clone, Debug)]
+pub(crate) struct Folds {
+    /// The row of a diagonal block or the position of another one, and [which](Folds::DIAGONAL), `[places]`.
+    pub places: Vec<[u32; 2]>,
+    /// Where the blocks of each begin, `[places + 1]`.
+    pub begins: Vec<u32>,
+    /// A block's position in the matrix, and which matrix turns it.
+    pub blocks: Vec<[u32; 2]>,
+}
+
+impl Folds {
+    /// The place is a diagonal block.
+    pub const DIAGONAL: u32 = 1;
+    /// A block is there already.
+    pub const ADDS: u32 = 2;
+
+    pub fn new() -> Self {
+        Self { places: Vec::new(), begins: vec![0], blocks: Vec::new() }
+    }
+
+    /// Another block; those of one place follow one another.
+    pub fn push(&mut self, place: [u32; 2], block: [u32; 2]) {
+        if self.places.last() != Some(&place) {
+            self.places.push(place);
+            self.begins.push(0);
+        }
+        self.blocks.push(block);
+        *self.begins.last_mut().expect("a place") = self.blocks.len() as u32;
+    }
+
+    /// The places with their blocks.
+    pub fn iter(&self) -> impl Iterator<Item = ([u32; 2], &[[u32; 2]])> {
+        let blocks = self.begins.windows(2).map(|ends| &self.blocks[ends[0] as usize..ends[1] as usize]);
+        self.places.iter().copied().zip(blocks)
     }
 }
 

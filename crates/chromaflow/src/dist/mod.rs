@@ -22,6 +22,7 @@ mod share;
 pub(crate) mod tests;
 
 pub use coloring::{Items, Priority};
+pub(crate) use images::Folds;
 pub use images::{Image, Images, turning};
 pub use share::{Batch, Share, ShareError, SweepExchange};
 

@@ -11,7 +11,7 @@ mod vectors;
 
 pub use crate::policy::Storage;
 pub use halo::{Between, Path, ShareCuda, Wish};
-pub(crate) use halo::{Direct, FoldedPlaces, FoldsCuda, Ghosts, MAIL, Posts};
+pub(crate) use halo::{Direct, FoldsCuda, Ghosts, MAIL, Posts};
 pub use jacobian::{DeviceJacobian, DeviceOff, NarrowReport, Scaling};
 pub(crate) use jacobian::{global_scale, largest_of, scale_of};
 pub use plain::PlainSweep;

@@ -1,10 +1,9 @@
 //! Block ILU of each rank's own rows: additive Schwarz between ranks, restricted to what a rank owns.
 
 use super::{BlockIlu, BlockIluOptions, BlockIluReport, SingularRow};
-use crate::dist::{Links, Share, turning};
+use crate::dist::{Folds, Links, Share};
 use crate::sparse::{BlockPattern, Jacobian, OffDiagonal, ShapeError};
 use chromaflow_device::{Buffer, Team};
-use half::f16;
 use std::sync::Arc;
 
 /// The rows of a rank that are factored, as a system of their own.
@@ -19,27 +18,7 @@ pub(super) struct FactoredRows {
     /// Their blocks among themselves.
     pub pattern: Arc<BlockPattern>,
     /// Blocks in the columns of images.
-    pub folds: Vec<Fold>,
-}
-
-/// A block in the column of an image, which belongs in that of its row.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Fold {
-    /// Where it belongs: a row's diagonal block, or the block at a position of the factored rows.
-    pub to: Place,
-    /// Its position in the local pattern.
-    pub from: u32,
-    /// Which of the matrices turns it.
-    pub turn: u32,
-    /// Whether another block is there already.
-    pub adds: bool,
-}
-
-/// A block of the factored rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    Diagonal(u32),
-    Off(u32),
+    pub folds: Folds,
 }
 
 impl FactoredRows {
@@ -58,7 +37,8 @@ impl FactoredRows {
         for (at, &row) in rows.iter().enumerate() {
             compact[row as usize] = at as u32;
         }
-        let (mut ptr, mut columns, mut positions, mut folds) = (vec![0], Vec::new(), Vec::new(), Vec::new());
+        let (mut ptr, mut columns, mut positions, mut folds) =
+            (vec![0], Vec::new(), Vec::new(), Folds::new());
         for (at, &row) in rows.iter().enumerate() {
             let mut blocks: Vec<(u32, Option<u32>, u32)> = Vec::new();
             for k in pattern.range(row as usize) {
@@ -71,19 +51,20 @@ impl FactoredRows {
             }
             // A row's own block before those of its images.
             blocks.sort_unstable();
-            for (column, turn, from) in blocks {
-                let begins = *ptr.last().expect("begun") as usize;
-                let (to, adds) = if column == at as u32 {
-                    (Place::Diagonal(column), true)
+            for blocks in blocks.chunk_by(|a, b| a.0 == b.0) {
+                let (column, turn, from) = blocks[0];
+                let place = if column == at as u32 {
+                    [column, Folds::DIAGONAL | Folds::ADDS]
                 } else {
-                    let adds = columns[begins..].last() == Some(&column);
-                    if !adds {
-                        columns.push(column);
-                        positions.push(from);
-                    }
-                    (Place::Off(columns.len() as u32 - 1), adds)
+                    columns.push(column);
+                    positions.push(from);
+                    [columns.len() as u32 - 1, if turn.is_none() { Folds::ADDS } else { 0 }]
                 };
-                folds.extend(turn.map(|turn| Fold { to, from, turn, adds }));
+                for &(_, turn, from) in blocks {
+                    if let Some(turn) = turn {
+                        folds.push(place, [from, turn]);
+                    }
+                }
             }
             ptr.push(columns.len() as u32);
         }
@@ -108,7 +89,7 @@ pub struct IluOverRanks {
     /// Positions of their blocks in the local pattern.
     positions: Vec<u32>,
     pattern: Arc<BlockPattern>,
-    folds: Vec<Fold>,
+    folds: Folds,
     nb: usize,
     /// Of the factored rows; and of all local ones.
     work: [Vec<f64>; 2],
@@ -171,50 +152,53 @@ impl IluOverRanks {
                 },
             },
         };
-        for fold in &self.folds {
-            let block = self.turned_block(a, fold);
-            let add = |old: f64, new: f64| if fold.adds { old + new } else { new };
-            match (fold.to, &mut off) {
-                (Place::Diagonal(row), _) => {
-                    let to = &mut diag[row as usize * q..][..q];
-                    to.iter_mut().zip(block).for_each(|(to, b)| *to = add(*to, b));
-                }
-                (Place::Off(k), OffDiagonal::F64(v)) => {
-                    let to = &mut v[k as usize * q..][..q];
-                    to.iter_mut().zip(block).for_each(|(to, b)| *to = add(*to, b));
-                }
-                (Place::Off(k), OffDiagonal::F32(v)) => {
-                    let to = &mut v[k as usize * q..][..q];
-                    to.iter_mut().zip(block).for_each(|(to, b)| *to = add((*to).into(), b) as f32);
-                }
-                (Place::Off(k), OffDiagonal::F16 { values, .. }) => {
-                    let to = &mut values[k as usize * q..][..q];
-                    to.iter_mut().zip(block).for_each(|(to, b)| *to = f16::from_f64(add((*to).into(), b)));
-                }
-            }
+        if !self.folds.places.is_empty() {
+            self.fold(a, &mut diag, &mut off);
         }
         Jacobian::new(Arc::clone(&self.pattern), self.nb, diag, off).expect("a part of a matrix")
     }
 
-    /// A block in the column of an image, times what turns the image's vector; in f16 by its row's scale, as it is stored.
-    fn turned_block(&self, a: &Jacobian, fold: &Fold) -> Vec<f64> {
-        let (nb, q) = (self.nb, self.nb * self.nb);
-        let at = fold.from as usize * q..(fold.from as usize + 1) * q;
-        let mut block: Vec<f64> = match &a.off {
-            OffDiagonal::F64(v) => v[at].to_vec(),
-            OffDiagonal::F32(v) => v[at].iter().map(|&v| v.into()).collect(),
-            OffDiagonal::F16 { values, .. } => values[at].iter().map(|&v| v.into()).collect(),
-        };
-        if let (Some(first), _) = turning(nb) {
-            let m = &self.share.images().turns[fold.turn as usize];
-            for r in 0..nb {
-                let from = [0, 1, 2].map(|c| block[(first + c) * nb + r]);
-                for c in 0..3 {
-                    block[(first + c) * nb + r] = from[0] * m[0][c] + from[1] * m[1][c] + from[2] * m[2][c];
+    /// Adds blocks in the columns of images to those in the columns of their rows. Sums of values in f16 are kept in f32: scaled as one value is they need not fit.
+    fn fold(&self, a: &Jacobian, diag: &mut [f64], off: &mut OffDiagonal) {
+        let q = self.nb * self.nb;
+        if let OffDiagonal::F16 { .. } = off {
+            let mut wide = Buffer::<f32>::zeroed(off.len());
+            let mut block = vec![0.0; q];
+            for row in 0..self.rows.len() {
+                for k in self.pattern.range(row) {
+                    off.block(q, row, k, &mut block);
+                    wide[k * q..][..q].iter_mut().zip(&block).for_each(|(to, v)| *to = *v as f32);
                 }
             }
+            *off = OffDiagonal::F32(wide);
         }
-        block
+        let (mut sum, mut block) = (vec![0.0; q], vec![0.0; q]);
+        for ([place, kind], blocks) in self.folds.iter() {
+            sum.fill(0.0);
+            for &[from, turn] in blocks {
+                let row = a.pattern().row_ptr().partition_point(|&begin| begin <= from) - 1;
+                a.off.block(q, row, from as usize, &mut block);
+                self.share.images().turn_block(turn, self.nb, &mut block);
+                sum.iter_mut().zip(&block).for_each(|(sum, v)| *sum += v);
+            }
+            let at = place as usize * q..(place as usize + 1) * q;
+            let there = if kind & Folds::ADDS == 0 { 0.0 } else { 1.0 };
+            match off {
+                _ if kind & Folds::DIAGONAL != 0 => {
+                    diag[at].iter_mut().zip(&sum).for_each(|(to, v)| *to += v);
+                }
+                OffDiagonal::F64(off) => {
+                    off[at].iter_mut().zip(&sum).for_each(|(to, v)| *to = there * *to + v);
+                }
+                OffDiagonal::F32(off) => {
+                    off[at]
+                        .iter_mut()
+                        .zip(&sum)
+                        .for_each(|(to, v)| *to = (there * f64::from(*to) + v) as f32);
+                }
+                OffDiagonal::F16 { .. } => unreachable!("widened"),
+            }
+        }
     }
 
     /// z = M r. Ghosts of r do not count; those of z are their owners'.

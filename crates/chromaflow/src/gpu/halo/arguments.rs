@@ -46,7 +46,6 @@ kernel_record! {
 
     /// Blocks in the columns of images, and where they belong (folds.rs).
     pub struct FoldedBlocks {
-        count: u32,
         nb: u32,
         /// Whether blocks off the diagonal are f64, else f32.
         wide: u32,

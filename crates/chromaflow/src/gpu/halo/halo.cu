@@ -91,8 +91,8 @@ extern "C" __global__ void __launch_bounds__(256) image_rows(ImagesOfRows) {
     }
 }
 
-// Blocks in the columns of images, times what turns these, where they belong, one after another. A thread a number: of
-// row r, the sum over m of B[r, m] turn[m, c] in a column c of the vector.
+// Blocks in the columns of images, times what turns these, where they belong, one after another. A warp a place, a
+// thread a number: of row r, the sum over m of B[r, m] turn[m, c] in a column c of the vector.
 template <class X>
 __device__ __forceinline__ double folded(u32 nb, u32 vector, u32 r, u32 c, const X* block, const double* turn) {
     if (vector == 0xffffffffu || c < vector || c >= vector + 3) return block[c * nb + r];
@@ -100,32 +100,32 @@ __device__ __forceinline__ double folded(u32 nb, u32 vector, u32 r, u32 c, const
     const double* column = turn + (c - vector);
     return (double)first[0] * column[0] + (double)first[nb] * column[3] + (double)first[2 * nb] * column[6];
 }
-extern "C" __global__ void __launch_bounds__(256) fold_blocks(FoldedBlocks) {
-    AT;
-    const u32 q = nb * nb, place = (u32)(at / q), e = (u32)(at % q);
-    if (place >= count) return;
+extern "C" __global__ void __launch_bounds__(32) fold_blocks(FoldedBlocks) {
+    const u32 place = blockIdx.x, q = nb * nb;
     const uint2 where = places[place];
-    const u64 to = (u64)where.x * q + e;
     const bool diagonal = where.y & 1, adds = where.y & 2;
-    double sum = 0;
     double* doubles_there = reinterpret_cast<double*>(into);
     float* floats_there = reinterpret_cast<float*>(into);
-    if (adds) sum = diagonal ? diag[to] : wide ? doubles_there[to] : floats_there[to];
-    for (u32 k = begins[place]; k < begins[place + 1]; k++) {
-        const uint2 block = blocks[k];
-        const u64 from = (u64)block.x * q;
-        const double* turn = turns + 9 * block.y;
+    for (u32 e = threadIdx.x; e < q; e += 32) {
+        const u64 to = (u64)where.x * q + e;
         const u32 r = e % nb, c = e / nb;
-        const double* doubles = reinterpret_cast<const double*>(off) + from;
-        const float* floats = reinterpret_cast<const float*>(off) + from;
-        sum += wide ? folded(nb, vector, r, c, doubles, turn) : folded(nb, vector, r, c, floats, turn);
+        double sum = 0;
+        if (adds) sum = diagonal ? diag[to] : wide ? doubles_there[to] : floats_there[to];
+        for (u32 k = begins[place]; k < begins[place + 1]; k++) {
+            const uint2 block = blocks[k];
+            const u64 from = (u64)block.x * q;
+            const double* turn = turns + 9 * block.y;
+            const double* doubles = reinterpret_cast<const double*>(off) + from;
+            const float* floats = reinterpret_cast<const float*>(off) + from;
+            sum += wide ? folded(nb, vector, r, c, doubles, turn) : folded(nb, vector, r, c, floats, turn);
+        }
+        if (diagonal)
+            diag[to] = sum;
+        else if (wide)
+            doubles_there[to] = sum;
+        else
+            floats_there[to] = (float)sum;
     }
-    if (diagonal)
-        diag[to] = sum;
-    else if (wide)
-        doubles_there[to] = sum;
-    else
-        floats_there[to] = (float)sum;
 }
 
 // Unit matrices, column-major, in place of the diagonal blocks of some rows.

@@ -43,7 +43,7 @@ use chromaflow_device::cuda::{
 };
 use chromaflow_device::{kernel_arguments, kernels};
 pub(crate) use direct::{Direct, MAIL};
-pub(crate) use folds::{FoldedPlaces, FoldsCuda};
+pub(crate) use folds::FoldsCuda;
 use images::ImagesCuda;
 use lists::{List, Side};
 use nccl::ByNccl;

@@ -2,9 +2,9 @@
 //! Block ILU of each rank's own rows on its device. Twin: ../over_ranks.rs.
 
 use super::DeviceBlockIlu;
-use crate::factor::block_ilu::over_ranks::{FactoredRows, Fold, Place};
+use crate::factor::block_ilu::over_ranks::FactoredRows;
 use crate::factor::block_ilu::{BlockIluOptions, SingularRow};
-use crate::gpu::{DeviceJacobian, DeviceOff, FoldedPlaces, FoldsCuda, GpuError, ShareCuda, Storage};
+use crate::gpu::{DeviceJacobian, DeviceOff, FoldsCuda, GpuError, ShareCuda, Storage};
 use crate::sparse::{BlockPattern, check_len};
 use chromaflow_device::cuda::DeviceBuffer;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl DeviceIluOverRanks {
             all: DeviceBuffer::zeroed(stream, share.share().rows() * nb)?,
             rows: stream.upload(&rows)?,
             positions: stream.upload(&positions)?,
-            folds: FoldsCuda::new(stream, &by_place(&folds), &share.share().images().turns)?,
+            folds: FoldsCuda::new(stream, &folds, share.share().images())?,
             numbers: rows,
             nb,
             share: Arc::clone(share),
@@ -113,23 +113,4 @@ impl DeviceIluOverRanks {
         unsafe { self.share.pack(&self.rows, 2 * nb, z.ptr(), x.ptr(), true)? };
         self.share.exchange(nb, &z.slice())
     }
-}
-
-/// Blocks by where they belong; those of one place are followed by one another.
-fn by_place(folds: &[Fold]) -> FoldedPlaces {
-    let mut all = folds.to_vec();
-    let key = |fold: &Fold| match fold.to {
-        Place::Diagonal(row) => [row, FoldedPlaces::DIAGONAL],
-        Place::Off(k) => [k, 0],
-    };
-    all.sort_by_key(key);
-    let mut out = FoldedPlaces::default();
-    for group in all.chunk_by(|a, b| a.to == b.to) {
-        let [place, kind] = key(&group[0]);
-        out.places.push([place, kind | if group[0].adds { FoldedPlaces::ADDS } else { 0 }]);
-        out.begins.push(out.blocks.len() as u32);
-        out.blocks.extend(group.iter().map(|fold| [fold.from, fold.turn]));
-    }
-    out.begins.push(out.blocks.len() as u32);
-    out
 }
