@@ -2,7 +2,7 @@
 
 use super::{Boundary, Word, flux_through, flux_through_jacobian};
 use crate::flux::{RoeFix, flux_roe, flux_roe_jacobians};
-use crate::gas::{Gas, sound_speed};
+use crate::gas::{Gas, sound_at, sound_at_slopes, sound_speed};
 use crate::real::Real;
 
 /// In case files.
@@ -45,22 +45,22 @@ fn step<T: Real>(t: T) -> [T; 2] {
 #[derive(Clone, Copy)]
 struct Characteristics<T> {
     normal: [T; 3],
-    /// Normal velocity and speed of sound inside and outside; at the boundary normal velocity and the mean of what speeds of sound both gases have.
+    /// Normal velocity and speed of sound inside and outside; at the boundary normal velocity and the mean of the speeds of sound that both gases have.
     inside: [T; 2],
     outside: [T; 2],
     at: [T; 2],
-    /// Pressure at the boundary to the power (gamma - 1)/(2 gamma), x.
+    /// Pressure at the boundary over the stream's to the power (gamma - 1)/(2 gamma), x: speeds of sound go with it.
     x: T,
     /// The pressure.
     pressure: T,
-    /// c/x, which an entropy has at all pressures, of the gas inside and outside.
-    of_x: [T; 2],
+    /// Speed of sound at the stream's pressure of the gas inside.
+    in_sound: T,
     /// 1 where the outgoing invariant comes from inside.
     in_plus: T,
     /// How much of the incoming one comes from inside, its slope by the Mach number, and the difference of the two.
     in_minus: [T; 2],
     by_minus: T,
-    /// c/x of the gases that both run through.
+    /// Speeds of sound at the stream's pressure of the gases that both run through.
     through: [T; 2],
     /// How much of entropy and tangential velocity comes from inside, and its slope by the Mach number.
     in_state: [T; 2],
@@ -84,13 +84,13 @@ fn characteristics<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) 
     let [part, slope] = step((vi / ci - one) * T::c(1.0 / SONIC));
     let by_minus = vi - vo - two * (ci - co);
     let minus = vo - two * co + part * by_minus;
-    let power = g1 / (T::c(2.0) * gas.gamma);
-    let of_x = [ci / w[4].powf(power), co / free[4].powf(power)];
-    let through = [of_x[1] + in_plus * (of_x[0] - of_x[1]), of_x[1] + part * (of_x[0] - of_x[1])];
+    let in_sound = sound_at(gas, w, free[4]);
+    let through = [co + in_plus * (in_sound - co), co + part * (in_sound - co)];
     let x = ((plus - minus) / (two * (through[0] + through[1]))).max(T::c(1e-3));
-    let vb = plus - two * through[0] * x;
+    let vb = T::c(0.5) * (plus + minus - two * (through[0] - through[1]) * x);
     let cb = T::c(0.5) * (through[0] + through[1]) * x;
-    let pressure = x.powf(one / power);
+    let compression = x.powf(two);
+    let pressure = free[4] * compression.powf(gas.gamma);
     let turned = step(T::c(0.5) + vb / cb * T::c(0.5 / TURNING));
     Characteristics {
         normal,
@@ -99,16 +99,14 @@ fn characteristics<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: &[T; 3]) 
         at: [vb, cb],
         x,
         pressure,
-        of_x,
+        in_sound,
         in_plus,
         in_minus: [part, slope * T::c(1.0 / SONIC)],
         by_minus,
         through,
         in_state: [turned[0], turned[1] * T::c(0.5 / TURNING)],
-        density: [
-            gas.gamma * pressure / (of_x[0] * of_x[0] * x * x),
-            gas.gamma * pressure / (of_x[1] * of_x[1] * x * x),
-        ],
+        // At the stream's pressure gas has gamma p/c^2.
+        density: [gas.gamma * free[4] / (in_sound * in_sound) * compression, free[0] * compression],
     }
 }
 
@@ -159,6 +157,7 @@ pub fn bc_farfield_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: 
     let [vb, cb] = x.at;
     let normal = x.normal;
     let [own, turning] = x.in_state;
+    let [log_by_rho, log_by_p] = sound_at_slopes(gas, w);
     let mut block = [zero; 25];
     for c in 0..5 {
         // Derivatives of the interior's own values by its component c.
@@ -178,27 +177,26 @@ pub fn bc_farfield_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], free: &[T; 5], n: 
         } else {
             zero
         };
-        // Of the logarithms of c/x inside: an entropy's.
+        // Of the logarithm of the speed of sound that the gas inside has at the stream's pressure: its entropy's.
         let d_log = if c == 0 {
-            T::c(-0.5) / w[0]
+            log_by_rho
         } else if c == 4 {
-            T::c(0.5) / (gas.gamma * w[4])
+            log_by_p
         } else {
             zero
         };
         let d_plus = x.in_plus * (d_vi + two * d_ci);
         let d_part = x.in_minus[1] * (d_vi - vi / ci * d_ci) / ci;
         let d_minus = x.in_minus[0] * (d_vi - two * d_ci) + d_part * x.by_minus;
-        let d_through = [
-            x.in_plus * x.of_x[0] * d_log,
-            x.in_minus[0] * x.of_x[0] * d_log + d_part * (x.of_x[0] - x.of_x[1]),
-        ];
+        let d_sound = x.in_sound * d_log;
+        let d_through = [x.in_plus * d_sound, x.in_minus[0] * d_sound + d_part * (x.in_sound - x.outside[1])];
         let sum = x.through[0] + x.through[1];
         let d_x = (d_plus - d_minus) / (two * sum) - x.x * (d_through[0] + d_through[1]) / sum;
-        let d_vb = d_plus - two * (d_through[0] * x.x + x.through[0] * d_x);
+        let apart = (d_through[0] - d_through[1]) * x.x + (x.through[0] - x.through[1]) * d_x;
+        let d_vb = T::c(0.5) * (d_plus + d_minus - two * apart);
         let d_cb = T::c(0.5) * ((d_through[0] + d_through[1]) * x.x + sum * d_x);
         let d_own = turning * (d_vb - vb / cb * d_cb) / cb;
-        // p ~ x^(2 gamma/(gamma-1)), rho = gamma p / (c/x)^2 / x^2.
+        // rho ~ x^(2/(gamma-1)), p ~ rho^gamma.
         let d_log_rho = two * d_x / x.x;
         let d_inside = x.density[0] * (d_log_rho - T::c(2.0) * d_log);
         let d_outside = x.density[1] * d_log_rho;

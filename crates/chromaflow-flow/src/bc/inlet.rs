@@ -1,7 +1,7 @@
 //! Subsonic inflow of given total state.
 
 use super::{Boundary, Parameter, Word};
-use crate::gas::{Gas, sound_speed};
+use crate::gas::{Gas, sound_at, sound_at_slopes, sound_speed};
 use crate::real::Real;
 
 /// In case files.
@@ -83,19 +83,13 @@ pub(super) struct InletState<T> {
     pub w: [T; 5],
     /// Derivative of `w` by the invariant.
     pub slope: [T; 5],
-    /// The same by the logarithm of the ratio of speeds of sound.
+    /// The same by the logarithm of the speed of sound that this gas has at a given pressure.
     pub by_entropy: [T; 5],
 }
 
-/// The speed of sound that gas inside has at the inlet's total pressure, over that of the inlet's own gas there: 1 where both have one entropy.
-#[inline(always)]
-fn sound_ratio<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>) -> T {
-    let power = (gas.gamma - T::c(1.0)) / (T::c(2.0) * gas.gamma);
-    sound_speed(gas, w) * (inlet.total_pressure / w[4]).powf(power) / inlet.total_temperature.sqrt()
-}
-
 /// Speed of sound c at the inlet from R = V + 2 s c/(gamma-1), V = U m, c^2 = c0^2 - (gamma-1)/2 U^2, where m is the cosine
-/// between flow and outward normal and s the [ratio](sound_ratio) for the gas inside: a quadratic in c. `m` is kept below -0.1.
+/// between flow and outward normal and s the speed of sound of the gas inside at the inlet's pressure over that of the
+/// inlet's gas: a quadratic in c. `m` is kept below -0.1.
 #[inline(always)]
 pub(super) fn inlet_state<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &[T; 3]) -> InletState<T> {
     let zero = T::c(0.0);
@@ -108,7 +102,7 @@ pub(super) fn inlet_state<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: 
     let m = ((d[0] * n[0] + d[1] * n[1] + d[2] * n[2]) * inverse).min(T::c(-0.1));
     let v = (w[1] * n[0] + w[2] * n[1] + w[3] * n[2]) * inverse;
     let c02 = inlet.total_temperature;
-    let s = sound_ratio(gas, w, inlet);
+    let s = sound_at(gas, w, inlet.total_pressure) / c02.sqrt();
     // The gas comes in at the speed of sound at most: at U = c, c^2 = c0^2 k/(k + 1).
     let least = (k * s + m) * (c02 * k / (k + one)).sqrt();
     let given = v + k * sound_speed(gas, w);
@@ -125,7 +119,7 @@ pub(super) fn inlet_state<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: 
     let by_invariant = moves * (s * c - invariant / k) / root;
     let by_log = moves * s * c * (invariant - k * s * c) / root;
     let speed_slope = (moves - k * s * by_invariant) / m;
-    let speed_by_log = (T::c(0.0) - k * s) * (moves * c + by_log) / m;
+    let speed_by_log = -(k * s * (moves * c + by_log) / m);
     let c = T::select(inflow, c, c02.sqrt());
     let c2 = c * c;
     let p = inlet.total_pressure * (c2 / c02).powf(gas.gamma / g1);
@@ -182,7 +176,7 @@ pub fn bc_inlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &
     // k dc with dc = c/2 (dp/p - drho/rho).
     let kc = sound_speed(gas, w) / (gas.gamma - T::c(1.0));
     let invariant = [-kc / w[0], n[0] * inverse, n[1] * inverse, n[2] * inverse, kc / w[4]];
-    let [log_by_rho, log_by_p] = entropy_slopes(gas, w);
+    let [log_by_rho, log_by_p] = sound_at_slopes(gas, w);
     let mut block = [T::c(0.0); 25];
     for c in 0..5 {
         for r in 0..5 {
@@ -194,10 +188,4 @@ pub fn bc_inlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &
         block[20 + r] += state.by_entropy[r] * log_by_p;
     }
     block
-}
-
-/// Derivatives of the logarithm of the [ratio of speeds of sound](sound_ratio) by density and pressure inside.
-#[inline(always)]
-pub(super) fn entropy_slopes<T: Real>(gas: Gas<T>, w: &[T; 5]) -> [T; 2] {
-    [T::c(-0.5) / w[0], T::c(0.5) / (gas.gamma * w[4])]
 }

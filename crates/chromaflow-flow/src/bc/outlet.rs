@@ -1,9 +1,9 @@
 //! Outflow against a given pressure.
 
 use super::extrapolation::{SHUT, mach_through, opening};
-use super::inlet::{entropy_slopes, inlet_state};
+use super::inlet::inlet_state;
 use super::{Boundary, Inlet, Parameter, Word, bc_inlet};
-use crate::gas::{Gas, sound_speed};
+use crate::gas::{Gas, sound_at_slopes, sound_speed};
 use crate::real::Real;
 
 /// In case files.
@@ -243,7 +243,7 @@ pub fn bc_outlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], outlet: Outlet<T>, n
     let of_through = (share.by_through - T::c(2.0) * share.by_along * share.through) / c;
     let of_velocity = T::c(2.0) * share.by_along / (c * c);
     let of_sound = share.by_through * share.through + T::c(2.0) * share.by_along * share.along;
-    let [log_by_rho, log_by_p] = entropy_slopes(gas, w);
+    let [log_by_rho, log_by_p] = sound_at_slopes(gas, w);
     let mut block = leaving_jacobian(gas, w, outlet.pressure, n);
     for r in 0..5 {
         // By the invariant V + 2c/(gamma-1) besides.

@@ -26,5 +26,5 @@ pub use free_stream::total_over_static;
 pub use state::{
     Gas, Transport, ViscosityLaw, by_conserved, conserved, conserved_by_primitive, entropy,
     from_primitive_block, mach, multiply, primitive, primitive_by_conserved, relative_change,
-    relative_change_at_most, sound_speed, temperature, total_enthalpy, viscosity,
+    relative_change_at_most, sound_at, sound_at_slopes, sound_speed, temperature, total_enthalpy, viscosity,
 };

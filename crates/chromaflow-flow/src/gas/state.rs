@@ -92,6 +92,25 @@ pub fn sound_speed<T: Real>(gas: Gas<T>, w: &[T; 5]) -> T {
     (gas.gamma * w[4] / w[0]).sqrt()
 }
 
+/// Speed of sound that gas of this entropy has at the pressure `p`, c (p/p_w)^((gamma - 1)/(2 gamma)).
+///
+/// ```
+/// use chromaflow_flow::gas::{Gas, sound_at};
+/// let w = [1.0, 0.0, 0.0, 0.0, 1.0 / 1.4];
+/// assert_eq!(sound_at(Gas::AIR, &w, w[4]), 1.0);
+/// assert!((sound_at(Gas::AIR, &w, 128.0 * w[4]) - 2.0_f64).abs() < 1e-14);
+/// ```
+#[inline(always)]
+pub fn sound_at<T: Real>(gas: Gas<T>, w: &[T; 5], p: T) -> T {
+    sound_speed(gas, w) * (p / w[4]).powf((gas.gamma - T::c(1.0)) / (T::c(2.0) * gas.gamma))
+}
+
+/// Derivatives of the logarithm of [`sound_at`] by density and pressure of the state: -1/(2 rho), 1/(2 gamma p).
+#[inline(always)]
+pub fn sound_at_slopes<T: Real>(gas: Gas<T>, w: &[T; 5]) -> [T; 2] {
+    [T::c(-0.5) / w[0], T::c(0.5) / (gas.gamma * w[4])]
+}
+
 /// Mach number, |u| / c.
 #[inline(always)]
 pub fn mach<T: Real>(gas: Gas<T>, w: &[T; 5]) -> T {

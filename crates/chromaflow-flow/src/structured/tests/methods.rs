@@ -142,13 +142,13 @@ fn smooth(x: [f64; 3]) -> [f64; 5] {
     conserved(crate::gas::Gas::AIR, &w)
 }
 
-/// The state after a step from a smooth one.
-fn after_a_step(grid: Grid, config: StructuredConfig, threads: usize) -> Vec<[f64; 5]> {
+/// The state after a step from a smooth one, half as long as a run's first: beside far fields of another gas no update is to be cut.
+fn after_a_step(grid: Grid, mut config: StructuredConfig, threads: usize) -> Vec<[f64; 5]> {
+    config.implicit.cfl.start = 1.0;
     let mut solver = StructuredSolver::new(grid, config, Arc::new(Team::new(threads))).unwrap();
     solver.set_state(smooth);
     let report = solver.step();
-    // At far fields whose gas is another one a cell or two may be cut.
-    assert!(!report.rejected && report.limited < 8, "{report:?}");
+    assert!(!report.rejected && report.limited == 0, "{report:?}");
     solver.state()
 }
 

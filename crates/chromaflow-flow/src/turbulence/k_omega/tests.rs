@@ -171,7 +171,9 @@ fn solver(model: TurbulenceModel, threads: usize, change: impl Fn(&mut FlowConfi
 fn scatter(solver: &mut FlowSolver) {
     solver.set_state(|[x, y, z]| {
         let u = 0.4 * z.sqrt() * (1.0 + 0.2 * (7.0 * x).sin());
-        [1.0 + 0.1 * (3.0 * y).cos(), u, 0.05 * (5.0 * z).sin(), 0.03 * x, 1.0 / 1.4 + 0.05 * (4.0 * x).sin()]
+        // Nowhere that of a far field along which nothing flows through: fluxes turn there.
+        let p = 1.0 / 1.4 + 0.05 * (4.0 * x + 0.3).sin();
+        [1.0 + 0.1 * (3.0 * y).cos(), u, 0.05 * (5.0 * z).sin(), 0.03 * x, p]
     });
     solver.set_unknown("k", |[x, y, z]| 1e-3 * z * (1.5 + (5.0 * x).sin() * (3.0 * y).cos())).unwrap();
     solver
@@ -329,17 +331,13 @@ fn derivatives_along_directions_are_those_of_differences() {
             let what = format!("{model:?}, second order {second_order}, {walls:?}");
             for v in 0..2 {
                 let slope = |i: usize| (found[1].0[i] - found[0].0[i]) / (2.0 * h);
-                // At an edge of the far field nothing flows through in this state: the derivative is that of one side there.
-                let of_sides = |i: usize| [0, 1].map(|side| (found[side].0[i] - base.0[i]) / [-h, h][side]);
                 let rows = (0..nodes.len()).filter(|i| held.binary_search(&(*i as u32)).is_err());
                 let rows: Vec<usize> = rows.map(|i| 2 * i + v).collect();
                 let largest = rows.iter().map(|&i| slope(i).abs()).fold(0.0, f64::max);
                 assert!(largest > 0.0, "{what}");
                 for i in rows {
                     let (a, b) = (exact[i], slope(i));
-                    let close = |b: f64| (a - b).abs() < 2e-6 * largest;
-                    let one_sided = of_sides(i).into_iter().any(close);
-                    assert!(close(b) || one_sided, "{what}, {i}: {a} {b} of {largest}");
+                    assert!((a - b).abs() < 2e-6 * largest, "{what}, {i}: {a} {b} of {largest}");
                 }
             }
             let largest = eddies.iter().copied().fold(0.0, f64::max);
