@@ -259,6 +259,16 @@ pub const SHARED: &[Reference] = &[
         used: |c| c.takes_newton_steps() || !c.grid.is_used() && c.linear.method == MethodName::Gmres,
     },
     Reference {
+        key: "haenel1987",
+        kind: "inproceedings",
+        what: "energy that goes with mass",
+        authors: "D. Haenel and R. Schwane and G. Seider",
+        title: "On the accuracy of upwind schemes for the solution of the Navier-Stokes equations",
+        place: "8th Computational Fluid Dynamics Conference, AIAA Paper 87-1105",
+        year: 1987,
+        used: |c| !c.grid.is_used() && c.numerics.order == 2,
+    },
+    Reference {
         key: "roe1981",
         kind: "article",
         what: "Roe's flux",

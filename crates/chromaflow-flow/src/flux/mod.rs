@@ -7,6 +7,7 @@
 //! Every flux F(wl, wr, n) is consistent, F(w, w, n) = F(w) . n, and conservative, F(wl, wr, n) = -F(wr, wl, -n).
 
 mod central;
+mod energy;
 mod euler;
 mod hllc;
 mod layers;
@@ -22,6 +23,7 @@ pub use central::{
     CentralCell, Dissipation, central_cell, dissipation_matrix, extrapolate_muscl, flux_matrix_dissipation,
     flux_roe_muscl, flux_scalar_dissipation, matrix_dissipation_of, pressure_switch, scalar_dissipation_of,
 };
+pub use energy::energy_with_mass;
 pub use euler::{flux, flux_change, flux_jacobian, flux_of_enthalpy, spectral_radius};
 pub use hllc::{flux_hllc, flux_hllc_jacobians};
 pub use layers::{LayerFix, convective_in_layers};

@@ -4,8 +4,8 @@ use crate::config::{FluxScheme, Limiter, Space};
 use crate::dual::between;
 use crate::equations::perfect_gas::{N, State};
 use crate::flux::{
-    LayerFix, RoeFix, convective_at_shocks, convective_in_layers, flux, flux_hllc, flux_roe, flux_van_leer,
-    kappa_at_shocks,
+    LayerFix, RoeFix, convective_at_shocks, convective_in_layers, energy_with_mass, flux, flux_hllc,
+    flux_roe, flux_van_leer, kappa_at_shocks,
 };
 use crate::gas::Gas;
 use crate::gradient::{Added, Gradient, NodeRecord, SHOCK};
@@ -75,8 +75,9 @@ impl LaneKernel for EdgeFluxes<'_> {
             let n = V::gather(self.areas, &edge);
             let left = V::gather(self.nodes, &a);
             let right = V::gather(self.nodes, &b);
-            let mut wl = [left[0], left[1], left[2], left[3], left[4]];
-            let mut wr = [right[0], right[1], right[2], right[3], right[4]];
+            let wa = [left[0], left[1], left[2], left[3], left[4]];
+            let wb = [right[0], right[1], right[2], right[3], right[4]];
+            let (mut wl, mut wr) = (wa, wb);
             let mut besides = [V::c(0.0); N];
             let mut shocks = [V::c(0.0); 2];
             if !self.gradients.is_empty() {
@@ -99,7 +100,7 @@ impl LaneKernel for EdgeFluxes<'_> {
                 };
                 let [to_r, to_l] = &ways;
                 let kappa = kappa_at_shocks(kappa, shocks[0], shocks[1]);
-                (wl, wr) = face_states(limit, kappa, &eps2, &wl, &wr, to_r, to_l, &gl, &gr, &pl, &pr);
+                (wl, wr) = face_states(limit, kappa, &eps2, &wa, &wb, to_r, to_l, &gl, &gr, &pl, &pr);
                 if !self.moments.is_empty() {
                     besides = first_moment(gas, (&wl, &wr), (&gl, &gr), &self.moments_of::<V>(at));
                 }
@@ -121,6 +122,7 @@ impl LaneKernel for EdgeFluxes<'_> {
                 FluxScheme::VanLeer => flux_van_leer(gas, &wl, &wr, &n),
             };
             let mut whole = f;
+            whole[4] = energy_with_mass(gas, &f, &wa, &wb, &n, shocks[0], shocks[1]);
             for v in 0..N {
                 whole[v] += besides[v];
             }

@@ -135,12 +135,13 @@ __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__
 #endif
         }
 #if FLUX == 0
-        const State f = pointwise::flux_roe(gas, wl, wr, n, params->fix_of(n, a.x, b.x, jumps_a, jumps_b));
+        State f = pointwise::flux_roe(gas, wl, wr, n, params->fix_of(n, a.x, b.x, jumps_a, jumps_b));
 #elif FLUX == 1
-        const State f = pointwise::flux_hllc(gas, wl, wr, n);
+        State f = pointwise::flux_hllc(gas, wl, wr, n);
 #else
-        const State f = pointwise::flux_van_leer(gas, wl, wr, n);
+        State f = pointwise::flux_van_leer(gas, wl, wr, n);
 #endif
+        if (SECOND) f[4] = pointwise::energy_with_mass(gas, f, a.w, b.w, n, jumps_a, jumps_b);
 #pragma unroll
         for (int v = 0; v < 5; v++) shared[threadIdx.x * 5 + v] = f[v] + besides[v];
     }
