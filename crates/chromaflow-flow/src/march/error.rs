@@ -135,7 +135,7 @@ pub enum FlowError {
     /// A distance from walls where there are none.
     #[error(
         "none of the markers {markers} is a wall without slip, which turbulence models need the distance from: give a marker \
-         the condition no_slip or moving_wall, or choose laminar or inviscid flow"
+         the condition no_slip or moving_wall (wall in incompressible flow), or choose laminar or inviscid flow"
     )]
     NoWall {
         /// All markers of the mesh.

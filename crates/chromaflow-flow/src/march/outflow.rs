@@ -1,7 +1,7 @@
 //! What leaves through open markers, and its mean state.
 
 use crate::equations::perfect_gas::State;
-use crate::gas::{Gas, mach, temperature, total_over_static};
+use crate::gas::{Gas, mach, total_over_static};
 
 /// What leaves through a marker that gas passes, of the present state.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,17 +15,21 @@ pub struct Outflow {
     pub pressure: f64,
     /// Mean total pressure over the mass that passes, in or out, over the free stream's static pressure.
     pub total_pressure: f64,
-    /// Mean total temperature over the mass that passes, over the free stream's static temperature.
+    /// Mean total temperature of the mass that passes, over the free stream's static temperature: of the energy that the residual has with it, so that a
+    /// balance of heat closes.
     pub total_temperature: f64,
 }
 
 /// Sums of a marker: mass out, mass that passes, area; pressure by area, total pressure and temperature by the mass that passes.
 pub(crate) const SUMS: usize = 6;
 
-/// What a face of this size adds to the sums of its marker: gas of the state `w`, of which `mass` leaves and `passes`, in or out.
-pub(crate) fn outflow_sums(gas: Gas<f64>, w: &State, [mass, passes, size]: [f64; 3]) -> [f64; SUMS] {
-    let [pressure, warmth] = total_over_static(gas.gamma, mach(gas, w));
-    [mass, passes, size, size * w[4], passes * w[4] * pressure, passes * temperature(gas, w) * warmth]
+/// What a face of this size adds to the sums of its marker: gas of the state `w`, and the mass and energy that leave.
+pub(crate) fn outflow_sums(gas: Gas<f64>, w: &State, [mass, energy, size]: [f64; 3]) -> [f64; SUMS] {
+    let [pressure, _] = total_over_static(gas.gamma, mach(gas, w));
+    let passes = mass.abs();
+    // Total enthalpy is that temperature over gamma - 1.
+    let warmth = (gas.gamma - 1.0) * energy * mass.signum();
+    [mass, passes, size, size * w[4], passes * w[4] * pressure, warmth]
 }
 
 impl Outflow {

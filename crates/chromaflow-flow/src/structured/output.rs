@@ -161,8 +161,8 @@ impl StructuredSystem {
             let view = patch.view(block, block.cells.inside(*cell));
             let beyond = patch.ghosts(&self.physics, &view, x)[0];
             let w = std::array::from_fn(|c| 0.5 * (view.w[0][c] + beyond[c]));
-            let mass = patch.flux(&self.physics, &view, x).0[0];
-            outflow_sums(self.physics.gas, &w, [mass, mass.abs(), dot(view.n, view.n).sqrt()])
+            let f = patch.flux(&self.physics, &view, x).0;
+            outflow_sums(self.physics.gas, &w, [f[0], f[4], dot(view.n, view.n).sqrt()])
         };
         // Block by block, as sums over ranks have it.
         let sums: Vec<Vec<[f64; SUMS]>> = open

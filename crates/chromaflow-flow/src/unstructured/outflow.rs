@@ -2,7 +2,7 @@
 
 use super::{FlowSolver, FlowSystem};
 use crate::bc::{ConditionClass, condition_class, node_flux};
-use crate::dual::{Patch, dot};
+use crate::dual::Patch;
 use crate::march::{Host, Order, Outflow, SUMS, outflow_sums};
 use crate::residual::primitive_of;
 
@@ -32,10 +32,8 @@ impl FlowSystem {
                     let part = rows.map_or(1.0, |rows| rows.in_sector(node));
                     let w = primitive_of(&self.nodes[node as usize]);
                     let stuck = self.fixed.binary_search_by_key(&node, |wall| wall.node).is_ok();
-                    let mass = part * node_flux(condition, self.gas, &w, area, stuck)[0];
-                    let passes = part * w[0] * dot([w[1], w[2], w[3]], *area).abs();
-                    let size = part * size;
-                    let sums = outflow_sums(self.gas, &w, [mass, passes, size]);
+                    let f = node_flux(condition, self.gas, &w, area, stuck);
+                    let sums = outflow_sums(self.gas, &w, [f[0], f[4], size].map(|leaves| part * leaves));
                     sums.into_iter().enumerate().for_each(|(k, value)| add(SUMS * at + k, value));
                 }
             }
