@@ -55,8 +55,10 @@ pub struct IncompressibleCase {
 pub struct FluidSection {
     /// Kinematic viscosity.
     pub viscosity: f64,
-    /// Artificial compressibility.
-    pub compressibility: f64,
+    /// Artificial compressibility, the square of a speed; where it is not given, that of the fastest velocity that the case tells of or, without any, of what
+    /// differences of pressure, forces and buoyancy can drive, at last of `reference.velocity`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compressibility: Option<f64>,
     /// Initial velocity.
     pub velocity: [f64; 3],
     /// Initial pressure.
@@ -72,7 +74,7 @@ impl Default for FluidSection {
         let d = Fluid::default();
         Self {
             viscosity: d.viscosity,
-            compressibility: d.compressibility,
+            compressibility: None,
             velocity: [0.0; 3],
             pressure: 0.0,
             force: [0.0; 3],
@@ -379,7 +381,7 @@ impl IncompressibleCase {
         Ok(Config {
             fluid: Fluid {
                 viscosity: f.viscosity,
-                compressibility: f.compressibility,
+                compressibility: self.compressibility(markers),
                 scalars: f.scalars.iter().map(scalar).collect(),
             },
             turbulence: match &self.turbulence {
@@ -427,6 +429,38 @@ impl IncompressibleCase {
         })
     }
 
+    /// Artificial compressibility as given, or the square of the case's [speed](Self::speed).
+    fn compressibility(&self, markers: &[(String, Extent)]) -> f64 {
+        self.incompressible.compressibility.unwrap_or_else(|| self.speed(markers).powi(2))
+    }
+
+    /// The fastest velocity that is told of; where there is none, what differences of pressure, sqrt(2 dp), forces and buoyancy, sqrt(f L) or f L^2 / (8 nu), can
+    /// drive, with L the grid's largest extent; that of reference last.
+    fn speed(&self, markers: &[(String, Extent)]) -> f64 {
+        let (fluid, tables) = (&self.incompressible, || self.boundary.values().map(|spec| &spec.0));
+        let size = |v: [f64; 3]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let told = tables().filter_map(|t| t.velocity).map(size).fold(size(fluid.velocity), f64::max);
+        if told > 0.0 {
+            return told;
+        }
+        let range = |values: &mut dyn Iterator<Item = f64>| {
+            let [low, high] = values.fold([f64::MAX, f64::MIN], |[l, h], v| [l.min(v), h.max(v)]);
+            (high - low).max(0.0)
+        };
+        let pressures = range(&mut tables().filter_map(|t| t.pressure).chain([fluid.pressure]));
+        let extent = |d: usize| range(&mut markers.iter().flat_map(|(_, ends)| ends.map(|x| x[d])));
+        let length = (0..3).map(extent).fold(0.0, f64::max);
+        let buoyancy = fluid.scalars.iter().map(|s| {
+            let values = tables().filter_map(|t| t.scalars.get(&s.name).copied());
+            size(s.buoyancy) * range(&mut values.chain([s.reference]))
+        });
+        let force = buoyancy.fold(size(fluid.force), f64::max);
+        let slow =
+            if fluid.viscosity > 0.0 { force * length.powi(2) / (8.0 * fluid.viscosity) } else { f64::MAX };
+        let driven = (2.0 * pressures).sqrt().max((force * length).sqrt().min(slow));
+        if driven > 0.0 { driven } else { self.reference.velocity }
+    }
+
     fn check(&self, source: &Source) -> CliResult<()> {
         let (m, r) = (&self.march, &self.reference);
         let fail = |keys: &[&str], value: f64, expected: &str| {
@@ -436,7 +470,7 @@ impl IncompressibleCase {
             ("reference", "velocity", r.velocity),
             ("reference", "area", r.area),
             ("reference", "length", r.length),
-            ("incompressible", "compressibility", self.incompressible.compressibility),
+            ("incompressible", "compressibility", self.incompressible.compressibility.unwrap_or(1.0)),
             ("march", "dt", m.dt),
             ("march", "cfl_start", m.cfl_start),
             ("march", "cfl_min", m.cfl_min),
