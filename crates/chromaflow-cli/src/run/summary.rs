@@ -9,8 +9,9 @@ use super::{bytes, duration};
 use crate::case::FlowSection;
 use crate::context::Context;
 use crate::numbers::Look;
+use chromaflow::Outcome;
 use chromaflow_flow::StepReport;
-use chromaflow_flow::config::{Boundary, Reference, TurbulenceConfig, WallTreatment};
+use chromaflow_flow::config::{Boundary, Reference, Time, TurbulenceConfig, WallTreatment};
 use chromaflow_flow::flux::RoeFix;
 use chromaflow_flow::march::{BadPlace, Coefficients, Forces, Outflow, Part, Spread};
 use chromaflow_flow::turbulence::end_of_log_layer;
@@ -46,6 +47,7 @@ pub fn json(
         "interrupted": finished.interrupted,
         "iterations": last.iteration,
         "time_steps": last.time_step,
+        "unfinished_time_steps": finished.tally.unfinished,
         "residual_orders": last.orders,
         "flow_residual_orders": run.equations.fallen(&finished.rows).map(digits),
         "damped": last.damped,
@@ -296,6 +298,31 @@ fn fallen(equations: Equations, names: &[String], finished: &Finished) -> String
     }
 }
 
+/// How a run ended.
+fn ended(run: &Run<'_>, finished: &Finished) -> String {
+    match run.time {
+        _ if finished.interrupted => "interrupted".to_owned(),
+        Time::Unsteady(unsteady) if finished.outcome == Outcome::IterationLimit => {
+            let steps = finished.last.time_step;
+            let t = unsteady.dt * steps as f64;
+            format!("{steps} time steps done, t = {}", Look::of([t].into_iter()).text(t))
+        }
+        _ => finished.outcome.to_string(),
+    }
+}
+
+/// Physical steps whose equations were not solved as far as is asked for.
+fn unfinished(run: &Run<'_>, finished: &Finished) -> Option<String> {
+    let Time::Unsteady(unsteady) = run.time else { return None };
+    let count = finished.tally.unfinished;
+    (count > 0).then(|| {
+        format!(
+            "warning: {count} time steps ended after {} subiterations, short of the {} orders of march.subiteration_drop: what is missing adds to the error of each step, and mass may be lost; a smaller march.dt, more march.subiterations or march.nonlinear = \"newton_krylov\"",
+            unsteady.subiterations, unsteady.orders
+        )
+    })
+}
+
 /// Prints how a run ended, the forces of every wall, what an unsteady run settled to, where the time went, what was written.
 pub fn print(
     run: &Run<'_>,
@@ -304,14 +331,17 @@ pub fn print(
     (written, ranks): (&[PathBuf], &[RankReport]),
 ) {
     let (f, times) = (&finished.last.forces, flow.solver().times());
-    let outcome = if finished.interrupted { "interrupted".to_owned() } else { finished.outcome.to_string() };
     println!(
-        "\n{outcome} after {} iterations: {}, {}, {} at the peak",
+        "\n{} after {} iterations: {}, {}, {} at the peak",
+        ended(run, finished),
         finished.last.iteration,
         fallen(run.equations, &flow.coupled(), finished),
         duration(finished.seconds),
         peak_bytes().map_or_else(|| "memory unknown".to_owned(), bytes)
     );
+    if let Some(warning) = unfinished(run, finished) {
+        println!("{warning}");
+    }
     if finished.last.damped {
         println!("{}", damped_flux());
     }

@@ -28,6 +28,8 @@ pub struct Tally {
     pub unsolved: usize,
     /// Largest CFL number.
     pub largest_cfl: f64,
+    /// Physical steps whose subiterations ended short of the drop that is asked for.
+    pub unfinished: usize,
 }
 
 /// What is left of the residual of a linear system that counts as unsolved.
@@ -151,7 +153,7 @@ impl Trouble {
             })
         });
         let Rejections { state, linear, growth } = self.rejections;
-        let Tally { steps, cut, most_cut, looked_at, unsolved, largest_cfl } = self.tally;
+        let Tally { steps, cut, most_cut, looked_at, unsolved, largest_cfl, .. } = self.tally;
         json!({
             "largest_residual": largest,
             "rejected_steps": { "state": state, "linear": linear, "growth": growth },
@@ -189,7 +191,7 @@ impl Trouble {
                  {growth} for a residual that grew"
             ));
         }
-        let Tally { steps, cut, most_cut, looked_at, unsolved, largest_cfl } = self.tally;
+        let Tally { steps, cut, most_cut, looked_at, unsolved, largest_cfl, .. } = self.tally;
         if cut > 0 {
             lines.push(format!(
                 "cut updates: in {cut} of {steps} steps, at {most_cut} places at the most (max_change)"

@@ -16,7 +16,9 @@ pub fn crossing(sides: &[Side], boundaries: &BTreeMap<String, Boundary>, stream:
     let mut streams: Vec<Stream<'_>> = inlets
         .map(|(inlet, along)| (format!("what `{}` lets in", inlet.marker), along, Some(inlet)))
         .collect();
-    if streams.is_empty() || boundaries.values().any(|b| *b == Boundary::Farfield) {
+    let is_closed = |b: &Boundary| b.is_wall() || *b == Boundary::Symmetry;
+    let closed = boundaries.values().all(is_closed);
+    if (streams.is_empty() && !closed) || boundaries.values().any(|b| *b == Boundary::Farfield) {
         streams.push(("the free stream".to_owned(), stream, None));
     }
     let sine = |plane: &Side, (_, along, inlet): &Stream<'_>| {
@@ -60,6 +62,7 @@ mod tests {
         assert!(told.starts_with("`ymin`, `ymax`: ") && told.contains("the free stream would"), "{told}");
         assert!(told.contains("36.9 degrees"), "{told}");
         assert_eq!(of(inlet(in_plane), across), None, "nothing lets the stream in");
+        assert_eq!(of(Boundary::SlipWall, across), None, "nor in a closed box");
         let told = of(inlet(across), in_plane).unwrap();
         assert!(told.contains("and what `xmin` lets in would"), "{told}");
         assert_eq!(of(Boundary::VelocityInlet { velocity: [0.3, 0.0, 0.0], temperature: 1.0 }, across), None);
