@@ -17,8 +17,11 @@ pub struct Oscillation {
     pub periods: usize,
 }
 
+/// The amplitude of the lift, as part of lift and drag, below which it is what subiterations leave.
+const NOISE: f64 = 1e-5;
+
 impl Oscillation {
-    /// From a history; `None` where the lift does not pass through its mean upwards at least three times.
+    /// From a history; `None` where the lift does not pass through its mean upwards at least three times, or by next to nothing.
     pub fn of(rows: &[Row]) -> Option<Self> {
         let last = rows.last()?.time_step;
         let mut steps = ends_of_steps(rows);
@@ -41,13 +44,14 @@ impl Oscillation {
         let whole = &steps[first..end];
         let (least, most) = whole.iter().fold((f64::MAX, f64::MIN), |(l, m), r| (l.min(cl(r)), m.max(cl(r))));
         let periods = ups.len() - 1;
-        Some(Self {
+        let found = Self {
             mean_cl: mean(whole, &cl),
             mean_cd: mean(whole, &|r| r.forces[1]),
             cl_amplitude: 0.5 * (most - least),
             steps_per_period: (at(end) - at(first)) / periods as f64,
             periods,
-        })
+        };
+        (found.cl_amplitude > NOISE * (found.mean_cl.abs() + found.mean_cd.abs())).then_some(found)
     }
 
     /// Strouhal number f L / U of steps of `dt` (lengths over the speed of sound).
@@ -85,5 +89,6 @@ mod tests {
         assert_eq!(Oscillation::of(&[]), None);
         assert_eq!(Oscillation::of(&rows(50, |s| 1.0 / s)), None);
         assert_eq!(Oscillation::of(&rows(50, |_| 0.2)), None);
+        assert_eq!(Oscillation::of(&rows(1000, |s| 1e-6 * (s / 9.7).sin())), None, "noise");
     }
 }
