@@ -8,7 +8,7 @@ use super::oscillation::Oscillation;
 use super::{bytes, duration};
 use crate::case::FlowSection;
 use crate::context::Context;
-use crate::numbers::Look;
+use crate::numbers::{Cell, Look};
 use chromaflow::Outcome;
 use chromaflow_flow::StepReport;
 use chromaflow_flow::config::{Boundary, Reference, Time, TurbulenceConfig, WallTreatment};
@@ -303,9 +303,7 @@ fn ended(run: &Run<'_>, finished: &Finished) -> String {
     match run.time {
         _ if finished.interrupted => "interrupted".to_owned(),
         Time::Unsteady(unsteady) if finished.outcome == Outcome::IterationLimit => {
-            let steps = finished.last.time_step;
-            let t = unsteady.dt * steps as f64;
-            format!("{steps} time steps done, t = {}", Look::of([t].into_iter()).text(t))
+            format!("{} time steps of {} done", finished.last.time_step, Cell(unsteady.dt))
         }
         _ => finished.outcome.to_string(),
     }
