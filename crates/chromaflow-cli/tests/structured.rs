@@ -98,6 +98,20 @@ fn an_unsteady_case_writes_what_it_is_asked_for() {
     let r = json(&folder.join("o/summary.json"));
     assert_eq!(r["time_steps"], 5);
     assert!(r.as_object().unwrap().contains_key("oscillation"));
+    // What was done is told, and what its subiterations fell short of.
+    let told = |drop: &str| {
+        let mut args: Vec<&str> =
+            args[1..].iter().map(|arg| if *arg == "short" { "told" } else { arg }).collect();
+        let set = format!("march.subiteration_drop={drop}");
+        args.extend(["--set", &set]);
+        let (status, out, message) = chromaflow(folder, &args);
+        assert_eq!(status, 0, "{out}\n{message}");
+        assert!(out.contains("4 time steps of 0.1 done after"), "{out}");
+        let short = json(&folder.join("told/summary.json"))["unfinished_time_steps"].as_u64().unwrap();
+        assert_eq!(out.contains("short of the"), short > 0, "{out}");
+        short
+    };
+    assert_eq!((told("9.0"), told("0.01")), (4, 0));
 }
 
 /// Means over physical steps and what departs from them, on points: the same of a run that went through, of one that went on from a restart, and over
