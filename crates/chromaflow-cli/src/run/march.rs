@@ -201,14 +201,7 @@ impl Run<'_> {
         loop {
             let report = flow.solver_mut().try_step().map_err(|e| self.lost(&e))?;
             let row = Row::of(&report);
-            tally.add(&report);
-            // Explicit steps have no subiterations: each is an iteration.
-            if let Time::Unsteady(unsteady) = self.time
-                && report.step_over
-                && report.iteration > report.time_step
-            {
-                tally.unfinished += usize::from(report.orders < unsteady.orders);
-            }
+            tally.add(&report, &self.time);
             rows.push(row);
             loads.push(&report);
             live.push(&row);

@@ -122,7 +122,9 @@ impl LaneKernel for EdgeFluxes<'_> {
                 FluxScheme::VanLeer => flux_van_leer(gas, &wl, &wr, &n),
             };
             let mut whole = f;
-            whole[4] = energy_with_mass(gas, &f, &wa, &wb, &n, shocks[0], shocks[1]);
+            if !self.gradients.is_empty() {
+                whole[4] = energy_with_mass(gas, &f, &wa, &wb, &n, shocks[0], shocks[1]);
+            }
             for v in 0..N {
                 whole[v] += besides[v];
             }

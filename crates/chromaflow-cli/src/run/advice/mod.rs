@@ -9,6 +9,7 @@ use super::history::Row;
 use super::march::Finished;
 use chromaflow::Outcome;
 use chromaflow_flow::StepReport;
+use chromaflow_flow::config::Time;
 use chromaflow_flow::march::{LargestResidual, Rejections};
 use chromaflow_flow::output::Field;
 use serde_json::{Value, json};
@@ -36,8 +37,8 @@ pub struct Tally {
 const UNSOLVED: f64 = 0.9;
 
 impl Tally {
-    /// Counts a step.
-    pub fn add(&mut self, report: &StepReport) {
+    /// Counts a step of a run in this time.
+    pub fn add(&mut self, report: &StepReport, time: &Time) {
         self.steps += 1;
         self.cut += usize::from(report.limited > 0);
         self.most_cut = self.most_cut.max(report.limited);
@@ -46,6 +47,13 @@ impl Tally {
             self.unsolved += usize::from(left.is_nan() || left >= UNSOLVED);
         }
         self.largest_cfl = self.largest_cfl.max(report.cfl);
+        // Explicit steps have no subiterations: each is an iteration.
+        if let Time::Unsteady(unsteady) = time
+            && report.step_over
+            && report.iteration > report.time_step
+        {
+            self.unfinished += usize::from(report.orders < unsteady.orders);
+        }
     }
 }
 
