@@ -45,6 +45,6 @@ pub struct Unsteady {
 
 impl Default for Unsteady {
     fn default() -> Self {
-        Self { dt: 0.1, steps: 100, subiterations: 20, orders: 2.0 }
+        Self { dt: 0.1, steps: 100, subiterations: 50, orders: 3.0 }
     }
 }

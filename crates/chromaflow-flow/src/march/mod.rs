@@ -167,6 +167,7 @@ impl<S: Host> March<S> {
         let size = S::size(&report.residual);
         let time = self.host.time();
         let round_off = self.host.flow_round_off();
+        self.progress.measure(size, round_off);
         let rests = !S::EXPLICIT && self.progress.rests(size, round_off);
         let away = self.progress.runs_away(size, round_off);
         let lost = self.progress.is_lost() && !self.first_order.leads_back(self.host.returns());
@@ -213,6 +214,10 @@ impl<S: Host> March<S> {
         report.step_over = S::EXPLICIT && report.time_step > 0;
         self.coupling.accept();
         self.control.accept([size, judged], report.limited as f64 / self.host.rows() as f64);
+        if !self.progress.has_measure(round_off) {
+            // What rises from rounding has not grown.
+            self.control.reset();
+        }
         let (most, returns) = (self.host.first_order_steps(), self.host.returns());
         if !S::EXPLICIT && self.first_order.changes(seen, most, returns, self.host.rises()) {
             self.control.begin();

@@ -162,6 +162,19 @@ impl Progress {
         self.idle >= IDLE || residual == 0.0
     }
 
+    /// Takes the flow's residual, whose rounding errors are of size `round_off`, as the first one of the run or physical step, if no measure was found before:
+    /// a stream that meets nothing yet, beside a wall whose friction has not slowed it, begins with none.
+    pub fn measure(&mut self, residual: f64, round_off: f64) {
+        if !self.has_measure(round_off) {
+            self.first_residual = Some(self.first_residual.map_or(residual, |first| first.max(residual)));
+        }
+    }
+
+    /// Whether a residual so far was more than what rounding leaves of a stream.
+    pub fn has_measure(&self, round_off: f64) -> bool {
+        self.first_residual.is_some_and(|first| first >= MEASURE * round_off)
+    }
+
     /// Whether the flow's residual, whose rounding errors are of size `round_off`, has run away: five orders above the first one.
     pub fn runs_away(&mut self, residual: f64, round_off: f64) -> bool {
         let first = *self.first_residual.get_or_insert(residual);
@@ -362,6 +375,16 @@ mod tests {
         assert_eq!([99.0, 101.0].map(&mut seen), [(false, false), (true, false)], "it came back");
         let mut still = Progress::default();
         assert!([1e-15, 1e-6, 1e-4].iter().all(|&residual| !still.runs_away(residual, 1e-16)), "rounding");
+    }
+
+    #[test]
+    fn a_stream_that_meets_nothing_yet_is_no_measure() {
+        let mut progress = Progress::default();
+        let orders = [1e-15, 2e-15, 1.0, 10.0, 0.1].map(|residual| {
+            progress.measure(residual, 1e-16);
+            (progress.has_measure(1e-16), progress.orders(residual))
+        });
+        assert_eq!(orders, [(false, 0.0), (false, 0.0), (true, 0.0), (true, -1.0), (true, 1.0)]);
     }
 
     #[test]

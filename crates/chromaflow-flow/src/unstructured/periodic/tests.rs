@@ -5,7 +5,7 @@ use super::testcases::{
 use super::*;
 use crate::config::{Equations, Steady, Time, Unsteady};
 use crate::dual::Dual;
-use crate::mesh::generate::Cells;
+use crate::mesh::generate::{Cells, Plane};
 use crate::unstructured::FlowSolver;
 use chromaflow::Outcome;
 use chromaflow_device::Team;
@@ -235,4 +235,45 @@ fn partners_that_disagree_are_told() {
     let error =
         refused(&|c| c.partners = ["xmin", "xmax"].map(|side| (side.to_owned(), side.to_owned())).into());
     assert!(error.contains("more than one periodic pair"), "{error}");
+}
+
+/// A plate that is stopped in a stream: at first density changes nowhere and nothing but rounding is in its equation, while momentum's is as large as it will ever be. A
+/// long time step finds what backward Euler has for a layer that grows (Stokes 1851), node by node.
+#[test]
+fn a_step_that_begins_with_a_uniform_density_is_taken_whole() {
+    let (cells, height, dt) = (40, 4.0, 4.0);
+    let y = |j: usize| height * j as f64 / cells as f64;
+    let mesh = Plane { cells: [3, cells], periodic: false, triangles: false }
+        .mesh(|i, j| [0.5 * i as f64, y(j)], |side, _| ["xmin", "xmax", "ymin", "ymax"][side]);
+    let mut config = config(&mesh, false, |name| match name {
+        "ymin" => Boundary::NoSlipAdiabatic,
+        _ => Boundary::Farfield,
+    });
+    (config.equations, config.freestream.mach) = (Equations::Laminar, 0.1);
+    (config.freestream.reynolds, config.gas.sutherland) = (2.0, false);
+    config.time = Time::Unsteady(Unsteady { dt, steps: 1, ..Unsteady::default() });
+    let mut solver = FlowSolver::new(&mesh, config, Arc::new(Team::new(1))).unwrap();
+    let mut rejected = 0;
+    solver.run(|report| {
+        rejected += usize::from(report.rejected);
+        true
+    });
+    assert_eq!(rejected, 0, "what rises from rounding has not grown");
+    // (1 + 2 a) u_j - a (u_{j-1} + u_{j+1}) = 1 with u = 0 at the plate and 1 beyond, by Thomas' algorithm.
+    let a = dt * 0.1 / 2.0 * (cells as f64 / height).powi(2);
+    let (mut upper, mut exact) = (vec![0.0; cells + 1], vec![0.0; cells + 1]);
+    for j in 1..cells {
+        let pivot = 1.0 + 2.0 * a - a * upper[j - 1];
+        (upper[j], exact[j]) = (a / pivot, (1.0 + a * exact[j - 1]) / pivot);
+    }
+    exact[cells] = 1.0;
+    for j in (1..cells).rev() {
+        exact[j] += upper[j] * exact[j + 1];
+    }
+    let fields = solver.fields();
+    let velocity = fields.iter().find(|field| field.name == "velocity").unwrap();
+    for (j, exact) in exact.iter().enumerate() {
+        let u = velocity.values[3 * (4 * j + 1)] / 0.1;
+        assert!((u - exact).abs() < 0.01, "{j}: {u} for {exact}");
+    }
 }
