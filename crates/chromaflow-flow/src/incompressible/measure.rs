@@ -72,7 +72,7 @@ impl IncompressibleSystem {
                     let p = 0.5 * (field[face.cell] + field[face.ghost]);
                     let eddies = turbulence::at_boundary(self.turbulence.as_ref(), patch, face);
                     let (fluid, block) = (&self.config.fluid, (block, &space.axes[..]));
-                    let flux = residual::boundary_flux(fluid, block, field, face, (eddies, true));
+                    let flux = residual::boundary_flux(fluid, block, field, (patch, face), eddies);
                     pressure.add(&scale, face.center, face.n.map(|n| p * n));
                     viscous.add(&scale, face.center, flux.friction);
                 }
@@ -87,15 +87,13 @@ impl IncompressibleSystem {
     fn add_outflow(&self, patch: &Patch, sum: &mut [f64]) {
         let fluid = &self.config.fluid;
         let (block, field) = (&self.space.blocks[patch.block], &self.fields[patch.block]);
-        let len = block.cells.len();
         for face in &patch.faces {
             let axes = &self.space.axes;
-            let still = (0.0, patch.wall);
-            let volume = residual::boundary_flux(fluid, (block, axes), field, face, still).inviscid[0]
+            let volume = residual::boundary_flux(fluid, (block, axes), field, (patch, face), 0.0).inviscid[0]
                 / fluid.compressibility;
             sum[0] += volume;
             for (m, scalar) in fluid.scalars.iter().enumerate() {
-                let (mean, slope) = residual::at_face(block, &field[(4 + m) * len..(5 + m) * len], face);
+                let (mean, slope) = residual::scalar_at_face(block, field, (patch, face), m);
                 let of = (self.turbulence.as_ref(), patch, face, scalar.diffusivity);
                 sum[1 + m] += volume * mean - turbulence::diffusivity_at(of.0, of.1, of.2, of.3) * slope;
             }

@@ -4,11 +4,12 @@
 //! bits, instead of being stored: cells do not wait for one another, and nothing is written twice.
 
 use super::config::{self, Fluid, Flux};
-use super::space::{Block, Face, Patch, Space};
+use super::space::{Block, Face, Patch, ScalarKind, Space};
 use super::turbulence::{self, Leaving, Turbulence};
+use crate::dual::dot;
 use crate::equations::Equations;
 use crate::equations::artificial_compressibility::{
-    flux_incompressible_central, flux_incompressible_roe, flux_scalar, normal_slope,
+    GhostKind, flux_incompressible_central, flux_incompressible_roe, flux_scalar, normal_slope,
 };
 use crate::limiter::{extrapolate, extrapolate_van_albada};
 use crate::parallel;
@@ -243,13 +244,26 @@ pub(super) fn at_face(block: &Block, field: &[f64], face: &Face) -> (f64, f64) {
     (mean, normal_slope(&face.slope, outside - inside, &along[0], &along[1]))
 }
 
-/// `eddies` is the eddy viscosity there; at a `wall`, where it stands for a law's friction, momentum goes along the gradient alone.
+/// Scalar `m` as [`at_face`] has it. Where nothing diffuses through a face nothing does on skewed grids either, whose slopes have a part along the face.
+pub(super) fn scalar_at_face(
+    block: &Block,
+    field: &[f64],
+    (patch, face): (&Patch, &Face),
+    m: usize,
+) -> (f64, f64) {
+    let len = block.cells.len();
+    let (mean, slope) = at_face(block, &field[(4 + m) * len..(5 + m) * len], face);
+    (mean, if patch.scalars[m] == ScalarKind::NoFlux { 0.0 } else { slope })
+}
+
+/// `eddies` is the eddy viscosity there; at walls, where it stands for a law's friction, momentum goes along the gradient alone. A mirror has no
+/// friction along itself: what skewed grids find of it is left out.
 pub(super) fn boundary_flux(
     fluid: &Fluid,
     (block, axes): (&Block, &[usize]),
     field: &[f64],
-    face: &Face,
-    (eddies, wall): (f64, bool),
+    (patch, face): (&Patch, &Face),
+    eddies: f64,
 ) -> BoundaryFlux {
     let len = block.cells.len();
     let (mut q, mut friction) = ([0.0; 4], [0.0; 3]);
@@ -260,9 +274,13 @@ pub(super) fn boundary_flux(
             friction[c - 1] = -(fluid.viscosity + eddies) * slope;
         }
     }
-    if eddies > 0.0 && !wall {
+    if eddies > 0.0 && !patch.wall {
         let transposed = turbulence::transposed_at((block, axes), field, face);
         (0..3).for_each(|c| friction[c] -= eddies * transposed[c]);
+    }
+    if block.skewed && patch.kind == GhostKind::Mirror {
+        let through = dot(friction, face.n) / dot(face.n, face.n).max(f64::MIN_POSITIVE);
+        friction = face.n.map(|n| through * n);
     }
     BoundaryFlux { inviscid: fluid.equations().flux(&q, &face.n), friction }
 }
@@ -280,7 +298,7 @@ fn add_boundary(
     let len = block.cells.len();
     for face in &patch.faces {
         let eddies = turbulence::at_boundary(turbulence, patch, face);
-        let flux = boundary_flux(fluid, (block, &space.axes), field, face, (eddies, patch.wall));
+        let flux = boundary_flux(fluid, (block, &space.axes), field, (patch, face), eddies);
         let out = &mut out[face.row * n..(face.row + 1) * n];
         out[0] += flux.inviscid[0];
         for c in 0..3 {
@@ -288,7 +306,7 @@ fn add_boundary(
         }
         let volume = flux.inviscid[0] / fluid.compressibility;
         for (m, scalar) in fluid.scalars.iter().enumerate() {
-            let (mean, slope) = at_face(block, &field[(4 + m) * len..(5 + m) * len], face);
+            let (mean, slope) = scalar_at_face(block, field, (patch, face), m);
             let diffusivity = turbulence::diffusivity_at(turbulence, patch, face, scalar.diffusivity);
             out[4 + m] += volume * mean - diffusivity * slope;
         }

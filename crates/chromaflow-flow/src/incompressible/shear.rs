@@ -1,7 +1,7 @@
 //! What shear makes of a viscous flow: friction, heights and fluxes of scalars at walls; vorticity.
 
 use super::IncompressibleSystem;
-use super::residual::{at_face, boundary_flux};
+use super::residual::{boundary_flux, scalar_at_face};
 use super::space::{Block, Face, Patch};
 use super::turbulence::{at_boundary, diffusivity_at};
 use crate::dual::{dot, norm, sub};
@@ -41,7 +41,7 @@ impl IncompressibleSystem {
         let turbulence = self.turbulence.as_ref();
         let dynamic = 0.5 * self.config.reference.velocity.powi(2);
         let eddies = at_boundary(turbulence, patch, face);
-        let flux = boundary_flux(fluid, (block, &space.axes), field, face, (eddies, true));
+        let flux = boundary_flux(fluid, (block, &space.axes), field, (patch, face), eddies);
         let area = norm(face.n);
         let over = |load: f64| if area > 0.0 { load / area } else { 0.0 };
         let stress = flux.friction.map(over);
@@ -58,10 +58,9 @@ impl IncompressibleSystem {
     /// What the wall draws of each scalar through a face per area: its diffusivity times the slope towards the wall.
     fn drawn<'a>(&'a self, patch: &'a Patch, face: &'a Face) -> impl Iterator<Item = f64> + 'a {
         let (block, field) = (&self.space.blocks[patch.block], &self.fields[patch.block]);
-        let len = block.cells.len();
         let area = norm(face.n);
         self.config.fluid.scalars.iter().enumerate().map(move |(m, scalar)| {
-            let (_, slope) = at_face(block, &field[(4 + m) * len..(5 + m) * len], face);
+            let (_, slope) = scalar_at_face(block, field, (patch, face), m);
             let by = diffusivity_at(self.turbulence.as_ref(), patch, face, scalar.diffusivity);
             if area > 0.0 { -by * slope / area } else { 0.0 }
         })

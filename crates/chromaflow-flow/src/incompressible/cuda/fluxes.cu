@@ -165,6 +165,13 @@ boundary_residual(BoundaryResidual) {
             for (int c = 0; c < 3; c++) friction[c] -= eddies * turned[c];
         }
 #endif
+#if SKEWED
+        if ((pointwise::GhostKind)kinds[face.patch * KINDS] == pointwise::GhostKind::Mirror) {
+            const double through = dot(friction, face.n) / fmax(dot(face.n, face.n), 2.2250738585072014e-308);
+#pragma unroll
+            for (int c = 0; c < 3; c++) friction[c] = through * face.n[c];
+        }
+#endif
         to[0] += flux[0];
 #pragma unroll
         for (int c = 0; c < 3; c++) to[1 + c] += flux[1 + c] + friction[c];
@@ -173,7 +180,8 @@ boundary_residual(BoundaryResidual) {
 #pragma unroll
         for (int m = 0; m < SCALARS; m++) {
             double mean;
-            const double slope = at_face(q + (u64)(4 + m) * cells, face, mean);
+            double slope = at_face(q + (u64)(4 + m) * cells, face, mean);
+            if (kinds[face.patch * KINDS + 1 + m] == 0) slope = 0;
 #if EDDIES
             to[4 + m] += volume * mean - diffusivity_at(turbulence, m, kind, face) * slope;
 #else
