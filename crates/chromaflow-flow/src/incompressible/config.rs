@@ -235,7 +235,7 @@ impl Default for Implicit {
 pub struct Reference {
     /// Velocity.
     pub velocity: f64,
-    /// Area; on planar grids the length times the grid's depth.
+    /// Area; on planar grids the length, forces are per depth.
     pub area: f64,
     /// Length of moments.
     pub length: f64,

@@ -91,11 +91,12 @@ impl IncompressibleSystem {
             let axes = &self.space.axes;
             let volume = residual::boundary_flux(fluid, (block, axes), field, (patch, face), 0.0).inviscid[0]
                 / fluid.compressibility;
-            sum[0] += volume;
+            sum[0] += volume / self.space.depth;
             for (m, scalar) in fluid.scalars.iter().enumerate() {
                 let (mean, slope) = residual::scalar_at_face(block, field, (patch, face), m);
                 let of = (self.turbulence.as_ref(), patch, face, scalar.diffusivity);
-                sum[1 + m] += volume * mean - turbulence::diffusivity_at(of.0, of.1, of.2, of.3) * slope;
+                let diffuses = turbulence::diffusivity_at(of.0, of.1, of.2, of.3) * slope;
+                sum[1 + m] += (volume * mean - diffuses) / self.space.depth;
             }
         }
     }
@@ -105,7 +106,7 @@ impl IncompressibleSystem {
         ForceScale {
             drag: reference.drag,
             lift: reference.lift,
-            force: 0.5 * reference.velocity.powi(2) * reference.area,
+            force: 0.5 * reference.velocity.powi(2) * reference.area * self.space.depth,
             length: reference.length,
             center: reference.center,
             lift_y: reference.lift[1].abs() > reference.lift[2].abs(),
@@ -122,7 +123,7 @@ impl Solver {
         self.host.wall_forces()
     }
 
-    /// What flows out through a marker by time: volume, then each scalar's transport and diffusion.
+    /// What flows out through a marker by time, of planar grids per depth: volume, then each scalar's transport and diffusion.
     pub fn outflow(&self, marker: &str) -> Vec<f64> {
         let (host, space, part) = (&self.host, &self.host.space, &self.host.space.part);
         let mut sum = vec![0.0; host.config.fluid.unknowns() - 3];

@@ -119,6 +119,8 @@ pub(super) struct Space {
     pub axes: Vec<usize>,
     pub rows: usize,
     pub volume: f64,
+    /// Of a planar grid, by which forces and flows through markers are divided; 1 of others.
+    pub depth: f64,
 }
 
 impl Space {
@@ -152,6 +154,7 @@ impl Space {
                     .all(|p| matches!(condition(&p.name), Boundary::Symmetry))
         });
         let axes: Vec<usize> = (0..3).filter(|d| planar != Some(*d)).collect();
+        let depth = planar.and_then(|_| grid.plane()).map_or(1.0, |(_, depth)| depth);
         let mut first_row = 0;
         let mut blocks: Vec<Block> = metrics
             .into_iter()
@@ -194,7 +197,7 @@ impl Space {
             skewed = share.largest(f32::from(u8::from(skewed))) > 0.0;
         }
         let points = grid.blocks.iter().map(|b| b.nodes.len()).collect();
-        Ok(Self { blocks, patches, part, links, points, skewed, axes, rows: first_row, volume })
+        Ok(Self { blocks, patches, part, links, points, skewed, axes, rows: first_row, volume, depth })
     }
 }
 

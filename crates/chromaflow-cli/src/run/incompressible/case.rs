@@ -103,7 +103,7 @@ pub struct ScalarSection {
 pub struct ReferenceSection {
     /// Velocity.
     pub velocity: f64,
-    /// Area.
+    /// Area; on planar grids the length per unit depth.
     pub area: f64,
     /// Length of moments.
     pub length: f64,

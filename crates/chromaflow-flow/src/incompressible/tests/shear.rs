@@ -1,8 +1,12 @@
 //! Fields of shear on points: friction, what walls draw of scalars, vorticity.
 
+use super::options::newton;
 use super::*;
 use crate::config::Steady;
+use crate::grid::Block;
 use crate::output::Field;
+use chromaflow::Outcome;
+use std::f64::consts::PI;
 
 fn field(solver: &mut Solver, name: &str) -> Field {
     solver.fields().into_iter().find(|field| field.name == name).unwrap_or_else(|| panic!("{name}"))
@@ -75,4 +79,56 @@ fn walls_have_the_friction_and_the_heat_of_couette_flow() {
     let first = 0.5 * (1.0 / 9.0) * (0.4 + 0.6 / 9.0);
     let expected = first * nu.sqrt() / nu;
     assert!((height.values[0] - expected).abs() < 1e-4 * expected, "{} {expected}", height.values[0]);
+}
+
+/// Heat goes from the hot cylinder to the cold one around it, and not through the planes of symmetry, or walls that let no heat through, that cut the ring in half, although no
+/// line of the grid leaves these at a right angle; forces and flows are per depth of the layer. Q = pi a / ln(r2 / r1) of the half.
+#[test]
+fn nothing_leaks_through_planes_of_symmetry_and_insulated_walls() {
+    let (cells, diffusivity) = ([24, 16], 0.02);
+    let heat = |depth: f64, side: &Boundary, buoyancy: f64| {
+        let block = Block::new([cells[0] + 1, cells[1] + 1, 2], |[i, j, k]| {
+            let (r, angle) = (2.6_f64.powf(j as f64 / 16.0), PI * (1.0 - i as f64 / 24.0));
+            [r * angle.cos(), r * angle.sin(), depth * k as f64]
+        });
+        let grid = Grid::one_block(block, ["low", "high", "hot", "cold", "front", "back"].map(Some));
+        let temperature =
+            |value: f64| Boundary::Wall { velocity: [0.0; 3], scalars: vec![WallScalar::Value(value)] };
+        let mut config = Config::default();
+        let buoyancy = [0.3 * buoyancy, buoyancy, 0.0];
+        config.fluid.viscosity = 0.02;
+        config.fluid.scalars.push(Scalar { diffusivity, buoyancy, reference: 0.5, ..Scalar::default() });
+        config.initial = vec![0.0, 0.0, 0.0, 0.0, 0.5];
+        config.boundaries = [
+            ("low", side.clone()),
+            ("high", side.clone()),
+            ("hot", temperature(1.0)),
+            ("cold", temperature(0.0)),
+            ("front", Boundary::Symmetry),
+            ("back", Boundary::Symmetry),
+        ]
+        .map(|(name, boundary)| (name.to_owned(), boundary))
+        .into();
+        newton(&mut config, 1e6);
+        config.time = Time::Steady(Steady { iterations: 60, orders: 10.0 });
+        let mut solver = Solver::new(&grid, config, Arc::new(Team::new(1))).unwrap();
+        assert_eq!(solver.run(|_| true), Outcome::Converged);
+        let through = ["low", "high", "hot", "cold"].map(|marker| solver.outflow(marker)[1]);
+        let forces = solver.forces();
+        let force: [f64; 3] = std::array::from_fn(|c| forces.pressure.force[c] + forces.viscous.force[c]);
+        (through, force)
+    };
+    let insulated = Boundary::Wall { velocity: [0.0; 3], scalars: vec![WallScalar::NoFlux] };
+    let exact = PI * diffusivity / 2.6_f64.ln();
+    for (what, side) in [("symmetry", Boundary::Symmetry), ("wall", insulated)] {
+        let ([low, high, hot, cold], _) = heat(1.0, &side, 0.0);
+        assert!(low.abs().max(high.abs()) < 1e-12 * exact, "{what}: {low:e} {high:e}");
+        assert!((cold / exact - 1.0).abs() < 0.01, "{what}: {cold} for {exact}");
+        assert!((hot + cold).abs() < 1e-8 * exact, "{what}: {hot} {cold}");
+        let [(whole, force), (thin, of_thin)] = [1.0, 0.1].map(|depth| heat(depth, &side, 2.0));
+        let off = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(whole[3] > 1.01 * exact && off(&whole, &thin) < 1e-7 * exact, "{whole:?} {thin:?}");
+        assert!(force[1].abs() > 1e-3 && off(&force, &of_thin) < 1e-7, "{force:?} {of_thin:?}");
+        assert!(whole[0].abs().max(whole[1].abs()) < 1e-12 * exact, "{whole:?}");
+    }
 }
