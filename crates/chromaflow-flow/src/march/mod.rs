@@ -307,6 +307,7 @@ impl<S: Host> March<S> {
             cfl: self.control.value(),
             forcing: self.control.forcing(),
             widening: self.control.widening(),
+            part: self.control.part(),
             hard: self.control.is_hard(),
             bdf: self.progress.bdf(self.host.time()),
             measure: iteration.is_multiple_of(self.host.linear_report()) || self.control.doubts(),

@@ -1,6 +1,7 @@
 //! What a march asks of a system of equations, wherever its state lies.
 
 use super::control::LARGEST_APART;
+use super::newton::Effort;
 use super::{
     BadPlace, FlowError, Forces, Holding, LargestResidual, Order, PartTime, Residuals, StepControl, Times,
 };
@@ -26,6 +27,8 @@ pub struct Moment {
     pub forcing: f64,
     /// The factor of [`NewtonKrylov::directions`] in this step, at least 1.
     pub widening: usize,
+    /// The part of its solution that a Newton-Krylov step takes, at most 1.
+    pub part: f64,
     /// Whether Roe's matrix damps all waves, see [`RoeFix::in_matrix`](crate::flux::RoeFix::in_matrix).
     pub hard: bool,
     /// The derivative in physical time; none in steady runs.
@@ -52,6 +55,7 @@ impl Moment {
             cfl,
             forcing: 1.0,
             widening: 1,
+            part: 1.0,
             hard: false,
             bdf: None,
             measure: false,
@@ -61,11 +65,12 @@ impl Moment {
         }
     }
 
-    /// How far the linear system of a Newton-Krylov step is solved, and in how many directions.
-    pub fn newton(&self, options: &NewtonKrylov) -> NewtonKrylov {
-        NewtonKrylov {
+    /// How far the linear system of a Newton-Krylov step is solved, in how many directions, and what is taken of its solution.
+    pub fn newton(&self, options: &NewtonKrylov) -> Effort {
+        Effort {
             tolerance: self.forcing * options.tolerance,
             directions: self.widening * options.directions,
+            part: self.part,
         }
     }
 

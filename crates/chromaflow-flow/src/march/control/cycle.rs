@@ -79,4 +79,24 @@ mod tests {
         let last = way[way.len() - 1].1;
         assert!(last > 30.0, "it gets back what was taken: {last}");
     }
+
+    /// sign(x) sqrt|x|: Newton's method goes from x to -x for ever, with residuals of one size and at any CFL number that is large beside the derivative. Half of
+    /// each step leads to the root.
+    #[test]
+    fn half_of_newtons_steps_lead_between_the_sides_of_a_kink() {
+        let cfl = Cfl { start: 5.0, min: 0.01, max: 1e6, growth: 2.0, adaptive: true };
+        let mut control = CflControl::new(cfl).of_newton_steps();
+        control.value = 1e6;
+        let (mut x, mut way) = (1.0_f64, Vec::new());
+        let steps = (0..60).find(|_| {
+            let residual = x.signum() * x.abs().sqrt();
+            way.push((x, control.part()));
+            x -= control.part() * residual / (1.0 / control.value + 0.5 / x.abs().sqrt());
+            control.accept([residual.abs(); 2], 0.0);
+            residual.abs() < 1e-4
+        });
+        assert!(way[..10].iter().all(|&(x, part)| (x.abs() - 1.0).abs() < 1e-3 && part == 1.0), "{way:?}");
+        assert!(way[0].0 * way[1].0 < 0.0 && way.iter().any(|&(_, part)| part == 0.5), "{way:?}");
+        assert!(steps.is_some_and(|steps| steps < 20) && control.part() == 1.0, "{steps:?} {way:?}");
+    }
 }

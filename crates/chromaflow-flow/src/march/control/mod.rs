@@ -134,6 +134,8 @@ const STALLED: usize = 25;
 const NEWTON_CUT: f64 = 0.1;
 /// What is left of a residual where steps whose systems are solved converge as Newton's: in [`STALLED`] of them,
 const LESS: f64 = 0.1;
+/// after so many that have not, each takes half of its solution,
+const DAMPED: usize = 10;
 /// from this CFL number on, which is nothing beside the derivative.
 const NEWTONS: f64 = 1e4;
 /// The same of factored steps, at whatever CFL number: the error of the factorization grows with its square, and residuals
@@ -256,6 +258,12 @@ impl CflControl {
             self.slow = (residual, 0);
         }
         over
+    }
+
+    /// What a step takes of its solution. Newton's steps jump to and fro between the sides of a kink, such as the trip term of Spalart and Allmaras has at walls whose
+    /// first nodes it may leave laminar, whatever their CFL number: where sources are all that holds an unknown. Half of a step leads between them.
+    pub fn part(&self) -> f64 {
+        if self.slow.1 >= DAMPED { 0.5 } else { 1.0 }
     }
 
     /// Solves closer where steps at the largest CFL number, Newton's, do not converge near the solution although their systems are solved:

@@ -70,6 +70,11 @@ pub trait StepControl: Send + Sync {
         1
     }
 
+    /// Part of its solution that a Newton-Krylov step takes.
+    fn part(&self) -> f64 {
+        1.0
+    }
+
     /// Whether systems of Newton-Krylov steps were hard to solve: their matrix is to damp more from here on.
     fn is_hard(&self) -> bool {
         false
@@ -133,6 +138,10 @@ impl StepControl for CflControl {
 
     fn widening(&self) -> usize {
         self.widening
+    }
+
+    fn part(&self) -> f64 {
+        CflControl::part(self)
     }
 
     fn is_hard(&self) -> bool {

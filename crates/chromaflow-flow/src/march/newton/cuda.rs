@@ -1,8 +1,7 @@
 #![allow(unsafe_code)]
 //! The same on a device. Twin: mod.rs.
 
-use super::{difference_step, kept_positive};
-use crate::config::NewtonKrylov;
+use super::{Effort, difference_step, kept_positive};
 use crate::gpu::{blocks, source};
 use chromaflow::gpu::{GpuError, ShareCuda, Vectors};
 use chromaflow::krylov::{Control, KrylovCuda, LinearOperatorCuda, PreconditionerCuda};
@@ -40,26 +39,30 @@ pub trait NewtonStepCuda {
     fn precondition(&mut self, r: &DeviceBuffer<f64>, z: &mut DeviceBuffer<f64>) -> Result<(), GpuError>;
 }
 
-/// Solves (V/dt + dR/dq) x = b by flexible GMRES, over ranks where there is a `share`; |b - A x| / |b|. Twin: [`solve`](super::solve).
+/// Solves (V/dt + dR/dq) x = b by flexible GMRES, over ranks where there is a `share`, and takes a part of x. Twin: [`solve`](super::solve).
 ///
 /// # Errors
 /// A device's.
 pub fn solve(
     (krylov, vectors): (&mut KrylovCuda, &Vectors),
     step: &mut impl NewtonStepCuda,
-    options: &NewtonKrylov,
+    effort: &Effort,
     share: Option<&ShareCuda>,
     b: &DeviceBuffer<f64>,
     x: &mut DeviceBuffer<f64>,
 ) -> Result<f64, GpuError> {
     x.fill_bytes(0)?;
     let step = RefCell::new(step);
-    let control = Control { tolerance: options.tolerance, max_iterations: options.directions };
-    let cycle = (options.directions, options.directions);
+    let control = Control { tolerance: effort.tolerance, max_iterations: effort.directions };
+    let cycle = (effort.directions, effort.directions);
     let mut precondition = |r: &_, z: &mut _| step.borrow_mut().precondition(r, z);
     let mut m = PreconditionerCuda::Own(&mut precondition);
     let mut derivative = Derivative { step: &step, vectors, share };
-    Ok(krylov.gmres(&mut derivative, &mut m, b, x, &control, cycle)?.relative_residual)
+    let left = krylov.gmres(&mut derivative, &mut m, b, x, &control, cycle)?.relative_residual;
+    if effort.part < 1.0 {
+        vectors.axpby(0.0, b, effort.part, x)?;
+    }
+    Ok(left)
 }
 
 struct Derivative<'a, 'b, S> {

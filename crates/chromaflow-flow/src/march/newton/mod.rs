@@ -4,7 +4,6 @@
 #[cfg(feature = "cuda")]
 pub mod cuda;
 
-use crate::config::NewtonKrylov;
 use crate::parallel;
 use chromaflow::dist::{Links, Share};
 use chromaflow::krylov::{Control, Gmres, LinearOperator, Preconditioner};
@@ -16,6 +15,17 @@ use std::cell::RefCell;
 /// Where systems beside the flow have derivatives themselves, the least share of the flow in the length of a step: the flow's own residual is as good as
 /// linear in what it takes of them.
 pub const LEAST_SHARE: f64 = 1e-4;
+
+/// How much of Newton's step is found and taken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effort {
+    /// Part of its linear system's residual that may be left.
+    pub tolerance: f64,
+    /// Most directions of GMRES.
+    pub directions: usize,
+    /// Part of the solution that is taken: 1, or less of a damped step.
+    pub part: f64,
+}
 
 /// What a Newton-Krylov step asks of a system, all at the state that the step starts from.
 pub trait NewtonStep {
@@ -42,14 +52,14 @@ pub trait NewtonStep {
     fn precondition(&mut self, r: &[f64], z: &mut [f64]);
 }
 
-/// Solves (V/dt + dR/dq) x = b by flexible GMRES, over ranks where there are `links`; |b - A x| / |b|. The step h of a difference is [`difference_step`]. `vectors` are kept from
+/// Solves (V/dt + dR/dq) x = b by flexible GMRES, over ranks where there are `links`, and takes a part of x; |b - A x| / |b| of the whole. The step h of a difference is [`difference_step`]. `vectors` are kept from
 /// step to step: memory that is asked for anew is cleared first, by one thread.
 ///
 /// **Source**: Knoll and Keyes (2004), J. Comput. Phys. 193, eq. 10 to 12.
 pub fn solve(
     team: &Team,
     step: &mut (impl NewtonStep + Send),
-    options: &NewtonKrylov,
+    effort: &Effort,
     links: Option<&dyn Links>,
     b: &[f64],
     x: &mut [f64],
@@ -57,11 +67,14 @@ pub fn solve(
 ) -> f64 {
     x.fill(0.0);
     let step = RefCell::new(step);
-    let control = Control { tolerance: options.tolerance, max_iterations: options.directions };
-    let mut gmres = std::mem::take(vectors).restarting(options.directions);
+    let control = Control { tolerance: effort.tolerance, max_iterations: effort.directions };
+    let mut gmres = std::mem::take(vectors).restarting(effort.directions);
     let (derivative, mut plain) = (Derivative { step: &step, links }, Plain(&step));
     let solve = gmres.solve(team, &derivative, &mut plain, b, x, &control);
     *vectors = gmres;
+    if effort.part < 1.0 {
+        parallel::each(team, x, |_, x| effort.part * x);
+    }
     solve.relative_residual
 }
 
