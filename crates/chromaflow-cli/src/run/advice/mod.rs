@@ -113,6 +113,11 @@ impl Trouble {
         self.largest.as_ref()?.at.marker.as_deref()
     }
 
+    /// The unknown beside the flow that holds the run up, and by how many orders its residual has fallen.
+    pub fn lagging(&self) -> Option<(&str, f64)> {
+        self.lagging.as_ref().map(|(name, orders)| (name.as_str(), *orders))
+    }
+
     /// Whether linear systems stood in the way.
     pub fn is_unsolved(&self) -> bool {
         self.rejections.linear > 0 || 4 * self.tally.unsolved > self.tally.looked_at
@@ -182,8 +187,10 @@ impl Trouble {
             let flow = l.flow.map_or(String::new(), |[mach, pressure]| {
                 format!("; Mach {mach:.3}, pressure {pressure:.4} there")
             });
+            // It is not that of an unknown beside the flow, which may lie elsewhere.
+            let of_flow = if self.lagging.is_some() { " of the flow" } else { "" };
             lines.push(format!(
-                "largest residual: {} ({x}, {y}, {z}){marker}, {:.1} % of the whole{flow}; all of it is the field `residual`",
+                "largest residual{of_flow}: {} ({x}, {y}, {z}){marker}, {:.1} % of the whole{flow}; all of it is the field `residual`",
                 l.at.place,
                 100.0 * l.share,
             ));
@@ -260,6 +267,37 @@ fn tendency(rows: &[Row], coupled: Option<usize>) -> Option<Tendency> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chromaflow_flow::march::{BadPlace, Place};
+
+    /// The place of the largest residual is one of the flow, which is said where something else holds the run up.
+    #[test]
+    fn the_place_is_said_to_be_the_flows() {
+        let of = |lagging| {
+            let at = BadPlace {
+                place: Place::Node(3),
+                at: [0.5, 0.0, 0.0],
+                marker: None,
+                state: Vec::new(),
+                variables: "".into(),
+                rank: None,
+            };
+            let trouble = Trouble {
+                largest: Some(LargestResidual { at, share: 0.25, flow: None }),
+                around: None,
+                lagging,
+                rejections: Rejections::default(),
+                tally: Tally::default(),
+                cfl: 1.0,
+                hints: Vec::new(),
+                field: Field::vector("residual", 1, Vec::new()),
+            };
+            trouble.lines()
+        };
+        assert!(of(None)[0].starts_with("largest residual: "));
+        let lines = of(Some(("nut".to_owned(), 2.5)));
+        assert!(lines[0].starts_with("largest residual of the flow: "), "{lines:?}");
+        assert_eq!(lines[1], "held up by nut: its residual is 2.5 orders down");
+    }
 
     /// Whether a residual falls, turns about a level or hangs, by that of the density or of an unknown beside the flow, in short runs too.
     #[test]

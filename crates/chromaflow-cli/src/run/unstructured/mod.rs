@@ -1,5 +1,6 @@
 //! Compressible flow on meshes.
 
+mod hints;
 mod plan;
 mod slices;
 
@@ -25,7 +26,7 @@ use chromaflow::order::PlanReport;
 use chromaflow::solver::{Method, PreconditionerKind};
 use chromaflow_device::give_back_freed;
 use chromaflow_flow::config as flow;
-use chromaflow_flow::config::{Boundary, Limiter, Nonlinear};
+use chromaflow_flow::config::Boundary;
 use chromaflow_flow::march::{FlowError, Place};
 use chromaflow_flow::mesh::{self, KindInfo, Mesh, Range};
 use chromaflow_flow::output::{Field, Restart, Resumed, VtuOptions};
@@ -207,12 +208,6 @@ fn lines_of(order: &PlanReport) -> String {
     let (lines, colors) = (order.lines, order.colors);
     format!(" ({lines} lines of {:.1} nodes in {colors} colors)", order.in_lines as f64 / lines as f64)
 }
-
-/// Orders of the residual below which a flow has run away.
-const RUNAWAY: f64 = -1.0;
-
-/// Part of the walls that inviscid flow has left, from which a run that does not converge says so.
-const SEPARATED: f64 = 0.05;
 
 impl OnMesh<'_> {
     fn division(&self) -> Option<Division<'_>> {
@@ -437,61 +432,7 @@ impl Flow for OnMesh<'_> {
     }
 
     fn hints(&self, trouble: &Trouble, finished: &Finished) -> Vec<String> {
-        let config = &self.prepared.config;
-        let mut hints = Vec::new();
-        if trouble.is_unsolved() {
-            hints.push(match (config.implicit.nonlinear, config.implicit.preconditioner) {
-                (Nonlinear::NewtonKrylov(options), PreconditionerKind::Ilu(Fill::Level(level))) => format!(
-                    "linear.fill = {}, linear.precond = \"multicolor\" or march.newton_directions = {}: linear systems are not solved",
-                    level + 1,
-                    2 * options.directions
-                ),
-                (Nonlinear::NewtonKrylov(_), _) => {
-                    "linear.method = \"gmres\" with linear.precond = \"ilu0\" and linear.fill = 1".to_owned()
-                }
-                (Nonlinear::DefectCorrection, _) => {
-                    "linear.method = \"gmres\" with linear.precond = \"ilu0\": sweeps do not solve these systems"
-                        .to_owned()
-                }
-            });
-        }
-        if trouble.is_unphysical(finished) {
-            hints.push("march.cfl_start = 1 and march.first_order_iterations = 50".to_owned());
-        }
-        for marker in self.solver.leaves_below_sound() {
-            hints.push(format!(
-                "[boundary] {marker} = {{ kind = \"outlet\", pressure = 1.0 }}, or what it is: the flow leaves there below the speed of sound, and \
-                 extrapolation sets no pressure"
-            ));
-        }
-        let given = |(_, b): &(&String, &Boundary)| matches!(b, Boundary::VelocityInlet { .. });
-        if let Some((marker, _)) = config.boundaries.iter().find(given)
-            && finished.last.orders < RUNAWAY
-        {
-            hints.push(format!(
-                "a lower velocity at `{marker}`, or kind = \"inlet\" with a total state: through a velocity inlet comes the more mass the higher the \
-                 pressure behind it is, and a duct that chokes there fills for ever"
-            ));
-        }
-        // What a flow that has only begun leaves of its walls says nothing.
-        let separated = if finished.last.orders > 1.0 { self.solver.separated() } else { 0.0 };
-        if separated > SEPARATED {
-            hints.push(format!(
-                "flow.equations = \"laminar\" or \"rans\", or march.mode = \"unsteady\": this flow has left {:.0} % of its walls. Nothing in inviscid \
-                 flow says where it does, nor what is in the dead water; it may have no steady state",
-                100.0 * separated
-            ));
-        }
-        let limited = config.space.second_order && config.space.limiter != Limiter::None;
-        if limited && finished.last.orders > 1.0 {
-            let other = if config.space.limiter == Limiter::Venkatakrishnan {
-                "van_albada"
-            } else {
-                "venkatakrishnan"
-            };
-            hints.push(format!("numerics.limiter = \"{other}\", or a larger numerics.limiter_k"));
-        }
-        hints
+        hints::of(&self.solver, &self.prepared.config, (trouble, finished))
     }
 
     fn release(&mut self) {
