@@ -3,6 +3,7 @@
 use crate::run::advice::Trouble;
 use crate::run::history::Equations;
 use crate::run::march::Finished;
+use chromaflow::Policy;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::solver::PreconditionerKind;
 use chromaflow_flow::config::{Boundary, Coupling, Limiter, Nonlinear, TurbulenceConfig};
@@ -13,6 +14,9 @@ const RUNAWAY: f64 = -1.0;
 
 /// Part of the walls that inviscid flow has left, from which a run that does not converge says so.
 const SEPARATED: f64 = 0.05;
+
+/// Orders of the residual beyond which what single precision leaves of a linear system counts.
+const DEEP: f64 = 6.0;
 
 /// Orders by which an unknown of a turbulence model may lag behind the flow where each has a matrix of its own.
 const LAGS: f64 = 2.0;
@@ -26,6 +30,7 @@ pub fn of(
     let own = Equations::Compressible.fallen(&finished.rows);
     let mut hints = Vec::new();
     hints.extend(tighter(config.turbulence.as_ref(), trouble.lagging(), own));
+    hints.extend(wider(config.implicit.policy, finished.last.orders).filter(|_| trouble.is_unsolved()));
     if trouble.is_unsolved() {
         hints.push(match (config.implicit.nonlinear, config.implicit.preconditioner) {
             (Nonlinear::NewtonKrylov(options), PreconditionerKind::Ilu(Fill::Level(level))) => format!(
@@ -94,6 +99,15 @@ fn tighter(
     })
 }
 
+/// Wider numbers, where linear systems are left of residuals that are small already.
+fn wider(policy: Policy, orders: f64) -> Option<String> {
+    (policy != Policy::D && orders > DEEP).then(|| {
+        format!(
+            "linear.policy = \"d\": at residuals as small as these the single precision of \"{policy}\" may be what leaves linear systems unsolved"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,5 +129,13 @@ mod tests {
             assert_eq!(tighter(model, Some((name, 2.5)), flow), None);
         }
         assert_eq!(tighter(Some(&loose), None, Some(6.0)), None);
+    }
+
+    /// Double precision is for small residuals.
+    #[test]
+    fn small_residuals_take_double_precision() {
+        assert!(wider(Policy::Ds, 8.8).unwrap().starts_with("linear.policy = \"d\": "));
+        assert!(wider(Policy::Dsh, 6.9).is_some());
+        assert_eq!([wider(Policy::D, 8.8), wider(Policy::Ds, 3.0)], [None, None]);
     }
 }
