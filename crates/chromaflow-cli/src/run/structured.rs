@@ -1,7 +1,7 @@
 //! Compressible flow on structured grids.
 
 use super::advice::{Trouble, on_points};
-use super::cautions::{Side, Told, idle_reynolds, slipping};
+use super::cautions::{Side, Told, idle_reynolds, open_layer_of, slipping};
 use super::flow::Flow;
 use super::history::Equations;
 use super::march::{Finished, Run};
@@ -180,7 +180,9 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
             turbulence: config.turbulence.as_ref(),
             time: &config.time,
         };
-        told.cautions(&Side::of_grid(S::grid(&self.solver), &config.boundaries))
+        let grid = S::grid(&self.solver);
+        let cautions = told.cautions(&Side::of_grid(grid, &config.boundaries));
+        cautions.into_iter().chain(open_layer_of(grid, &config.boundaries)).collect()
     }
 
     fn notes(&self) -> Vec<String> {

@@ -1,8 +1,10 @@
 //! Conditions that markers without one may be meant to have: by their code in a .mapbc file, their name, their place.
 
+mod layer;
 mod names;
 mod told;
 
+pub use layer::{is_both_planes, is_both_planes_of};
 pub use names::{GROUNDS, says};
 
 use super::CaseFile;
@@ -35,6 +37,9 @@ impl Guess {
 
 /// Why a plane is taken for one of symmetry.
 const AT_AN_END: &str = "it is a plane at an end of the mesh";
+
+/// Why both sides of a planar mesh under one name are.
+const BOTH_PLANES: &str = "both planes of a layer one cell deep";
 
 /// A condition for a marker, as it stands in a case file, and why.
 pub struct Proposal {
@@ -156,7 +161,9 @@ fn far_from_walls(mesh: &Mesh, guesses: &mut [(&Marker, Guess, &'static str)]) {
 /// Where no marker is a wall, what flat cells lie along is one; else the bent sides of a tube are, whose ends lie across the stream. What names say stays.
 fn without_walls(mesh: &Mesh, guesses: &mut [(&Marker, Guess, &'static str)]) {
     let by_place = |guess: Guess, reason: &str| {
-        matches!(guess, Guess::Farfield | Guess::Symmetry) && !reason.starts_with("by its")
+        matches!(guess, Guess::Farfield | Guess::Symmetry)
+            && !reason.starts_with("by its")
+            && reason != BOTH_PLANES
     };
     let layered = |marker: &Marker| {
         WallCells::of(mesh, |name| name == marker.name).is_some_and(|cells| cells.are_layers())
@@ -190,9 +197,12 @@ fn without_walls(mesh: &Mesh, guesses: &mut [(&Marker, Guess, &'static str)]) {
     }
 }
 
-/// A marker that lies in one plane at an end of a three-dimensional mesh, along the stream, is a symmetry plane; one that reaches the bounds of the
-/// mesh on several sides, or lies across the stream, is far away; all else is a wall.
+/// A marker that lies in one plane at an end of a three-dimensional mesh, along the stream, is a symmetry plane, as both planes of a layer one cell
+/// deep are; one that reaches the bounds of the mesh on several sides, or lies across the stream, is far away; all else is a wall.
 fn by_place(mesh: &Mesh, marker: &Marker, low: [f64; 3], high: [f64; 3]) -> (Guess, &'static str) {
+    if is_both_planes(mesh, marker) {
+        return (Guess::Symmetry, BOTH_PLANES);
+    }
     let (a, b) = reach_of(mesh, marker);
     let axes = if mesh.planar.is_some() { 0..2 } else { 0..3 };
     let size = axes.clone().map(|k| high[k] - low[k]).fold(0.0, f64::max);

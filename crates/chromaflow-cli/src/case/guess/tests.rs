@@ -25,6 +25,28 @@ fn planes_at_an_end_have_any_direction() {
     assert_eq!(values(&bent, false), [inlet, outlet, wall, wall, along, along], "a tube");
 }
 
+/// Both planes of a layer one cell deep under one name are symmetry, along any axis, in a tube too; what is deeper is not.
+#[test]
+fn both_planes_of_a_layer_are_symmetry() {
+    let of = |cells: [usize; 3], axis: usize, bend: f64| {
+        let mut mesh = box_mesh(cells, [1.0; 3], Cells::Hexes, 0.0);
+        mesh.nodes.iter_mut().for_each(|x| x[1] += bend * x[0] * x[0]);
+        let quads = std::mem::take(&mut mesh.markers[2 * axis + 1].quads);
+        mesh.markers[2 * axis].quads.extend(quads);
+        mesh.markers.remove(2 * axis + 1);
+        let mesh = named(mesh, &["1", "2", "3", "4", "5"]);
+        let proposal = proposals(&mesh, false).swap_remove(2 * axis);
+        (proposal.value, proposal.reason)
+    };
+    let along = ("\"symmetry\"".to_owned(), "both planes of a layer one cell deep");
+    for (cells, axis) in [([1, 4, 3], 0), ([4, 1, 3], 1), ([4, 3, 1], 2)] {
+        assert_eq!(of(cells, axis, 0.0), along);
+    }
+    assert_eq!(of([4, 3, 1], 2, 0.1), along, "a bent channel");
+    assert_ne!(of([4, 3, 2], 2, 0.0), along);
+    assert_ne!(of([4, 3, 1], 1, 0.0), along);
+}
+
 /// Where nothing else is a wall, a side with the cells of a boundary layer is one.
 #[test]
 fn flat_cells_lie_along_walls() {

@@ -1,11 +1,13 @@
 //! What a run of compressible flow may not be meant to do, by its free stream and its boundaries: said before it starts.
 
 mod inlets;
+mod layer;
 mod seams;
 mod side;
 mod symmetry;
 mod units;
 
+pub use layer::{open_layer, open_layer_of};
 pub use seams::coincident;
 pub use side::Side;
 

@@ -7,7 +7,7 @@ mod slices;
 pub use slices::Way;
 
 use super::advice::{Around, Trouble};
-use super::cautions::{Side, Told, coincident, folded, idle_reynolds, slipping};
+use super::cautions::{Side, Told, coincident, folded, idle_reynolds, open_layer, slipping};
 use super::flow::{Flow, in_one_piece};
 use super::history::Equations;
 use super::march::{Finished, Run};
@@ -262,7 +262,8 @@ impl Flow for OnMesh<'_> {
             time: &config.time,
         };
         let cautions = told.cautions(&Side::of_mesh(mesh, &config.boundaries));
-        cautions.into_iter().chain(coincident(mesh)).chain(self.folded.clone()).collect()
+        let layer = open_layer(mesh, &config.boundaries);
+        cautions.into_iter().chain(layer).chain(coincident(mesh)).chain(self.folded.clone()).collect()
     }
 
     fn notes(&self) -> Vec<String> {
