@@ -228,17 +228,71 @@ fn change(table: &mut toml::Table, set: &str) -> CliResult<()> {
 }
 
 /// Words of one kind of case, and what the other kind calls the same.
-const OTHER_WORDS: [(&str, &str); 9] = [
+const OTHER_WORDS: [(&str, &str); 11] = [
     ("no_slip", "wall"),
     ("moving_wall", "wall"),
     ("slip_wall", "symmetry"),
     ("inlet", "inflow"),
     ("velocity_inlet", "inflow"),
     ("outlet", "outflow"),
+    ("mass_flow_outlet", "outflow"),
+    ("extrapolation", "outflow"),
     ("wall", "no_slip"),
     ("inflow", "inlet"),
     ("outflow", "outlet"),
 ];
+
+/// Conditions, and what meshes and cases of other programs (SU2, FUN3D, OpenFOAM, Fluent, CGNS) call the same, in small letters and figures alone,
+/// without `marker` or `bc` before it.
+const ELSEWHERE: [(&str, &str); 11] = [
+    (
+        "no_slip",
+        "wall viscouswall viscoussolid viscousweakwall viscouswallfunction wallviscous wallviscousheatflux wallviscousisothermal adiabatic \
+         adiabaticwall walladiabatic isothermal isothermalwall wallisothermal heatflux noslipwall noslipadiabatic noslipisothermal",
+    ),
+    ("moving_wall", "movingwallvelocity rotatingwall rotatingwallvelocity"),
+    ("slip_wall", "slip wallslip euler eulerwall tangency inviscid inviscidwall wallinviscid"),
+    (
+        "symmetry",
+        "sym symm symmetryplane symmetryx symmetryy symmetryz symmetryxstrong symmetryystrong symmetryzstrong empty",
+    ),
+    ("farfield", "far freestream pressurefarfield farfieldriem farfieldroe characteristic riemann"),
+    (
+        "inlet",
+        "inflow pressureinlet totalpressure totalpressureinlet stagnationinlet subsonicinlet subsonicinflow subsonicinflowpt inflowsubsonic \
+         supersonicinlet supersonicinflow inflowsupersonic fixedinflow",
+    ),
+    ("velocity_inlet", "flowrateinletvelocity massflowinlet massflowin"),
+    (
+        "outlet",
+        "outflow pressureoutlet backpressure staticpressure subsonicoutlet subsonicoutflow subsonicoutflowp0 outflowsubsonic inletoutlet",
+    ),
+    ("mass_flow_outlet", "massflowout massflowoutlet"),
+    (
+        "extrapolation",
+        "extrapolate supersonicoutlet supersonicoutflow outflowsupersonic fixedoutflow zerogradient farfieldextr",
+    ),
+    ("periodic", "cyclic periodicity"),
+];
+
+/// The condition that other programs call so, of compressible flow.
+fn from_elsewhere(word: &str) -> Option<&'static str> {
+    let plain: String = word.chars().filter(char::is_ascii_alphanumeric).collect();
+    let plain = plain.to_ascii_lowercase();
+    let own = ["marker", "bc"].iter().find_map(|before| plain.strip_prefix(before)).unwrap_or(&plain);
+    let called = |(_, others): &&(&str, &str)| others.split(' ').any(|other| other == own);
+    let same = |(name, _): &&(&'static str, &str)| name.replace('_', "") == own;
+    ELSEWHERE.iter().find(same).or_else(|| ELSEWHERE.iter().find(called)).map(|(name, _)| *name)
+}
+
+/// The word among those known that stands for one of another kind of case or program.
+fn translated<'a>(found: &str, known: &[&'a str]) -> Option<&'a str> {
+    let own = |word: &str| known.iter().copied().find(|k| *k == word);
+    let other = |word: &str| OTHER_WORDS.iter().filter(|(w, _)| *w == word).find_map(|(_, w)| own(w));
+    let is_condition = own("symmetry").is_some();
+    let elsewhere = || from_elsewhere(found).filter(|_| is_condition);
+    other(found).or_else(|| elsewhere().and_then(|word| own(word).or_else(|| other(word))))
+}
 
 /// Serde's message in our words: what is unknown, what is nearest, what there is.
 fn explain(message: &str) -> String {
@@ -255,8 +309,7 @@ fn explain(message: &str) -> String {
     let Some(found) = quoted.next() else { return message.to_owned() };
     let known: Vec<&str> = quoted.collect();
     let list = known.join(", ");
-    let other = OTHER_WORDS.iter().find(|(word, own)| *word == found && known.contains(own));
-    match other.map(|(_, own)| *own).or_else(|| nearest(found, known.iter().copied())) {
+    match translated(found, &known).or_else(|| nearest(found, known.iter().copied())) {
         Some(best) => format!("unknown {kind} `{found}`; did you mean `{best}`? (known here: {list})"),
         None => format!("unknown {kind} `{found}`; known here: {list}"),
     }

@@ -45,6 +45,40 @@ fn an_unknown_key_points_at_the_line_and_suggests() {
     assert!(error.contains("did you mean `total_pressure`?") && error.contains("a.toml:2:"), "{error}");
 }
 
+/// Conditions as other programs call them.
+#[test]
+fn words_of_other_programs_for_conditions_are_understood() {
+    for (word, own) in [
+        ("viscous_wall", "no_slip"),
+        ("adiabatic", "no_slip"),
+        ("wall_adiabatic", "no_slip"),
+        ("isothermal", "no_slip"),
+        ("MARKER_HEATFLUX", "no_slip"),
+        ("viscous_solid", "no_slip"),
+        ("BCWallViscous", "no_slip"),
+        ("noSlip", "no_slip"),
+        ("MARKER_EULER", "slip_wall"),
+        ("tangency", "slip_wall"),
+        ("symmetryPlane", "symmetry"),
+        ("MARKER_FAR", "farfield"),
+        ("farfield_riem", "farfield"),
+        ("pressure-far-field", "farfield"),
+        ("pressure_outlet", "outlet"),
+        ("pressure-outlet", "outlet"),
+        ("back_pressure", "outlet"),
+        ("velocity-inlet", "velocity_inlet"),
+        ("pressure-inlet", "inlet"),
+        ("mass-flow-outlet", "mass_flow_outlet"),
+        ("MARKER_SUPERSONIC_OUTLET", "extrapolation"),
+        ("cyclic", "periodic"),
+    ] {
+        let error = parse(&format!("[boundary]\nwing = \"{word}\"\n")).unwrap_err();
+        assert!(error.contains(&format!("unknown value `{word}`; did you mean `{own}`?")), "{error}");
+    }
+    let error = parse("[boundary]\nwing = { kind = \"viscous_wall\" }\n").unwrap_err();
+    assert!(error.contains("did you mean `no_slip`?"), "{error}");
+}
+
 #[test]
 fn a_wrong_type_or_broken_syntax_points_at_the_line() {
     let error = parse("[flow]\nmach = \"fast\"\n").unwrap_err();

@@ -78,9 +78,15 @@ fn compressibility_follows_the_speed_of_the_case() {
 /// nothing.
 #[test]
 fn words_and_planes_are_those_of_compressible_flow() {
-    for (word, own) in
-        [("no_slip", "wall"), ("slip_wall", "symmetry"), ("inlet", "inflow"), ("outlet", "outflow")]
-    {
+    for (word, own) in [
+        ("no_slip", "wall"),
+        ("slip_wall", "symmetry"),
+        ("inlet", "inflow"),
+        ("outlet", "outflow"),
+        ("viscous_wall", "wall"),
+        ("velocity-inlet", "inflow"),
+        ("pressure-outlet", "outflow"),
+    ] {
         let error = read(&CASE.replace("\"outflow\"", &format!("{word:?}"))).unwrap_err();
         assert!(error.contains(&format!("did you mean `{own}`?")), "{error}");
     }
