@@ -21,7 +21,7 @@ pub mod start;
 pub mod sweep;
 pub mod watch;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use context::{Context, GlobalArgs};
 use error::{CliError, CliResult, Done};
 use std::process::ExitCode;
@@ -87,8 +87,10 @@ pub fn main() -> ExitCode {
     #[cfg(kernels)]
     chromaflow_device::cuda::ship(KERNELS);
     sigpipe::reset(); // `chromaflow mesh info FILE | head` ends quietly, as other tools do
-    let cli = Cli::parse(); // exits with status 2 on bad usage
-    exit(dispatch(cli))
+    let matches = command().get_matches(); // exits with status 2 on bad usage
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.format(&mut command()).exit());
+    let fit = refuse_idle(matches.subcommand_name().unwrap_or_default(), &cli.global);
+    exit(fit.and_then(|()| dispatch(cli)))
 }
 
 /// The exit status of a command; its error goes to standard error.
@@ -103,34 +105,39 @@ pub fn exit(result: CliResult) -> ExitCode {
     }
 }
 
-impl Command {
-    /// Its name, and the global options that it has no use for.
-    fn idle(&self) -> (&'static str, &'static [&'static str]) {
-        match self {
-            Command::Mesh(_) => ("mesh", &["--backend", "--threads"]),
-            Command::Template(_) => ("template", &["--backend", "--threads"]),
-            Command::Watch(_) => ("watch", &["--backend", "--threads", "--json"]),
-            Command::Report(_) => ("report", &["--backend", "--threads", "--json"]),
-            Command::Plot(_) => ("plot", &["--backend", "--threads", "--json"]),
-            Command::Cite(_) => ("cite", &["--backend", "--threads"]),
-            Command::Completions(_) => ("completions", &["--backend", "--threads", "--json"]),
-            Command::Man(_) => ("man", &["--backend", "--threads", "--json"]),
-            // What a script gives all commands does no harm here.
-            Command::New(_)
-            | Command::Run(_)
-            | Command::Sweep(_)
-            | Command::Solve(_)
-            | Command::Bench(_)
-            | Command::Doctor(_) => ("", &[]),
-        }
-    }
+/// Subcommands, and the global options that they have no use for. What a script gives all commands does no harm to the others.
+const IDLE: [(&str, &[&str]); 8] = [
+    ("mesh", &["backend", "threads"]),
+    ("template", &["backend", "threads"]),
+    ("watch", &["backend", "threads", "json"]),
+    ("report", &["backend", "threads", "json"]),
+    ("plot", &["backend", "threads", "json"]),
+    ("cite", &["backend", "threads"]),
+    ("completions", &["backend", "threads", "json"]),
+    ("man", &["backend", "threads", "json"]),
+];
+
+/// The command line; help and pages of a subcommand list the options that it takes.
+fn command() -> clap::Command {
+    let whole = Cli::command();
+    let globals: Vec<clap::Arg> = whole.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
+    IDLE.iter().fold(whole, |whole, (name, idle)| {
+        let hidden = globals.iter().filter(|arg| arg.get_long().is_some_and(|long| idle.contains(&long)));
+        let hidden = hidden.map(|arg| arg.clone().hide(true));
+        whole.mut_subcommand(name, |sub| sub.args(hidden))
+    })
+}
+
+/// Refuses global options that the subcommand of this name has no use for.
+fn refuse_idle(name: &str, global: &GlobalArgs) -> CliResult<()> {
+    let idle = IDLE.iter().find(|(own, _)| *own == name).map_or(&[][..], |(_, idle)| idle);
+    let found = global.given().into_iter().find(|option| idle.contains(&option.trim_start_matches('-')));
+    found.map_or(Ok(()), |option| {
+        Err(CliError::input(format!("`chromaflow {name}` does not use {option}: leave it out")))
+    })
 }
 
 fn dispatch(cli: Cli) -> CliResult {
-    let (name, idle) = cli.command.idle();
-    if let Some(option) = cli.global.given().into_iter().find(|o| idle.contains(o)) {
-        return Err(CliError::input(format!("`chromaflow {name}` does not use {option}: leave it out")));
-    }
     let ctx = match &cli.command {
         // Ranks take a GPU each.
         Command::Run(args) if args.is_over_ranks() => Context::without_gpu(cli.global)?,
@@ -151,15 +158,15 @@ fn dispatch(cli: Cli) -> CliResult {
         Command::Report(args) => report::run(args, &ctx),
         Command::Doctor(args) => doctor::run(args, &ctx),
         Command::Cite(args) => cite::run(args, &ctx),
-        Command::Completions(args) => shell::completions(args, Cli::command()),
-        Command::Man(args) => shell::man(args, Cli::command()),
+        Command::Completions(args) => shell::completions(args, command()),
+        Command::Man(args) => shell::man(args, command()),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Cli;
-    use clap::Parser;
+    use super::{Cli, IDLE, command, refuse_idle};
+    use clap::{FromArgMatches, Parser};
     use std::path::Path;
 
     /// Words of a line of a shell, up to a comment, a pipe, another command.
@@ -199,6 +206,32 @@ mod tests {
         // Variables of a shell and letters for numbers stand for what a reader puts in.
         let open = |c: &str| ["...", "[", "$", "I,J,K"].iter().any(|mark| c.contains(mark));
         own.filter(|c| c.starts_with("chromaflow ") && !open(c)).collect()
+    }
+
+    /// Help of every subcommand, those of `mesh` too, lists the global options that it takes and no others, wherever they stand they are understood.
+    #[test]
+    fn help_lists_what_a_subcommand_takes() {
+        let mut whole = command();
+        whole.build();
+        let help = |of: &clap::Command| of.clone().render_long_help().to_string();
+        for sub in whole.get_subcommands().filter(|sub| sub.get_name() != "help") {
+            let idle =
+                IDLE.iter().find(|(name, _)| *name == sub.get_name()).map_or(&[][..], |(_, idle)| idle);
+            let below = sub.get_subcommands().filter(|sub| sub.get_name() != "help");
+            for of in std::iter::once(sub).chain(below) {
+                for option in ["threads", "backend", "json", "quiet"] {
+                    let listed = help(of).contains(&format!("--{option}"));
+                    assert_eq!(listed, !idle.contains(&option), "{} --{option}", of.get_name());
+                }
+            }
+        }
+        assert!(IDLE.iter().all(|(name, _)| whole.find_subcommand(name).is_some()));
+        for words in ["chromaflow mesh info a.su2 --threads 2", "chromaflow --threads 2 mesh info a.su2"] {
+            let matches = command().try_get_matches_from(words.split(' ')).unwrap();
+            let cli = Cli::from_arg_matches(&matches).unwrap();
+            let refused = refuse_idle("mesh", &cli.global).unwrap_err().to_string();
+            assert_eq!(refused, "`chromaflow mesh` does not use --threads: leave it out");
+        }
     }
 
     #[test]
