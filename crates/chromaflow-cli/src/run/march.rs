@@ -63,8 +63,8 @@ pub struct Finished {
     pub last: StepReport,
     /// Seconds from reading the case to here.
     pub seconds: f64,
-    /// What an unsteady run settles to, with its Strouhal number.
-    pub settled: Option<(Oscillation, f64)>,
+    /// What the lift of an unsteady run does at its end, with its Strouhal number.
+    pub swings: Option<(Oscillation, f64)>,
 }
 
 impl Run<'_> {
@@ -132,7 +132,7 @@ impl Run<'_> {
         }
         if self.args.verify {
             let last = finished.rows.last().expect("at least one iteration");
-            verify::verify(self.expect, last, finished.last.orders, finished.settled, self.ctx)?;
+            verify::verify(self.expect, last, finished.last.orders, finished.swings, self.ctx)?;
         }
         if finished.interrupted {
             return Ok(Done::Short);
@@ -266,7 +266,7 @@ impl Run<'_> {
                 return Ok(Finished {
                     outcome: report.outcome.unwrap_or(Outcome::IterationLimit),
                     interrupted: interrupted && report.outcome.is_none(),
-                    settled: self.settled(&rows),
+                    swings: self.swings(&rows),
                     taken: rows.len() - before,
                     tally,
                     rows,
@@ -283,7 +283,7 @@ impl Run<'_> {
         }
     }
 
-    fn settled(&self, rows: &[Row]) -> Option<(Oscillation, f64)> {
+    fn swings(&self, rows: &[Row]) -> Option<(Oscillation, f64)> {
         let Time::Unsteady(unsteady) = self.time else { return None };
         let found = Oscillation::of(rows)?;
         let [length, velocity] = self.strouhal;

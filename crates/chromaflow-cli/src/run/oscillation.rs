@@ -1,6 +1,7 @@
 //! What an unsteady run settles to: mean forces, amplitude and frequency of the lift.
 
 use super::history::{Row, ends_of_steps};
+use std::f64::consts::PI;
 
 /// Over whole periods of the last third of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,10 +16,17 @@ pub struct Oscillation {
     pub steps_per_period: f64,
     /// Whole periods seen.
     pub periods: usize,
+    /// Of the first and the last of these periods, amplitude and mean of the lift.
+    pub ends: [[f64; 2]; 2],
+    /// Whether amplitudes and means of all periods agree.
+    pub settled: bool,
 }
 
 /// The amplitude of the lift, as part of lift and drag, below which it is what subiterations leave.
 const NOISE: f64 = 1e-5;
+
+/// By how much, as part of the amplitude, amplitudes and means of the lift may differ between the periods of an oscillation that has settled.
+const AGREES: f64 = 0.05;
 
 impl Oscillation {
     /// From a history; `None` where the lift does not pass through its mean upwards at least three times, or by next to nothing.
@@ -42,14 +50,34 @@ impl Oscillation {
             steps[i - 1].time_step as f64 - low / (high - low)
         };
         let whole = &steps[first..end];
-        let (least, most) = whole.iter().fold((f64::MAX, f64::MIN), |(l, m), r| (l.min(cl(r)), m.max(cl(r))));
+        let amplitude = |rows: &[&Row]| {
+            let (least, most) =
+                rows.iter().fold((f64::MAX, f64::MIN), |(l, m), r| (l.min(cl(r)), m.max(cl(r))));
+            0.5 * (most - least)
+        };
         let periods = ups.len() - 1;
+        let steps_per_period = (at(end) - at(first)) / periods as f64;
+        let each: Vec<[f64; 2]> = ups
+            .windows(2)
+            .map(|w| &steps[w[0]..w[1]])
+            .map(|rows| [amplitude(rows), mean(rows, &cl)])
+            .collect();
+        let apart = |k: usize| {
+            let values = || each.iter().map(|period| period[k]);
+            values().fold(f64::MIN, f64::max) - values().fold(f64::MAX, f64::min)
+        };
+        let cl_amplitude = amplitude(whole);
+        // Steps miss the peak of a sine by half a step at the most, and periods begin up to a step off.
+        let missed = [1.0 - (PI / steps_per_period).cos(), 1.0 / steps_per_period];
+        let agrees = |k: usize| apart(k) <= (AGREES + missed[k]) * cl_amplitude;
         let found = Self {
             mean_cl: mean(whole, &cl),
             mean_cd: mean(whole, &|r| r.forces[1]),
-            cl_amplitude: 0.5 * (most - least),
-            steps_per_period: (at(end) - at(first)) / periods as f64,
+            cl_amplitude,
+            steps_per_period,
             periods,
+            ends: [each[0], each[periods - 1]],
+            settled: agrees(0) && agrees(1),
         };
         (found.cl_amplitude > NOISE * (found.mean_cl.abs() + found.mean_cd.abs())).then_some(found)
     }
@@ -80,8 +108,25 @@ mod tests {
         assert!((found.steps_per_period / period - 1.0).abs() < 1e-3, "{found:?}");
         assert!((found.mean_cl - 0.05).abs() < 1e-3 && (found.mean_cd - 1.305).abs() < 1e-3, "{found:?}");
         assert!((found.cl_amplitude - 0.3).abs() < 1e-3, "{found:?}");
-        assert!(found.periods >= 4, "{found:?}");
+        assert!(found.periods >= 4 && found.settled, "{found:?}");
         assert!((found.strouhal(0.5, 1.0, 0.2) - 1.0 / (0.1 * period)).abs() < 1e-3);
+    }
+
+    /// Coarse steps do not hide that an oscillation has settled. One that grows by 3 % a period or more, decays, or drifts has not.
+    #[test]
+    fn what_still_grows_has_not_settled() {
+        let of = |lift: &dyn Fn(f64) -> f64| Oscillation::of(&rows(900, lift)).unwrap();
+        for length in [8.3, 12.0, 31.7, 60.9] {
+            let turn = |s: f64| (std::f64::consts::TAU * s / length).sin();
+            assert!(of(&|s| 0.1 + 0.3 * turn(s)).settled, "{length}");
+            for rate in [1.28_f64.ln(), 1.03_f64.ln(), -(1.1_f64.ln())] {
+                let found = of(&|s| 0.1 + 0.3 * (rate * (s - 900.0) / length).exp() * turn(s));
+                assert!(!found.settled, "{length} {rate} {found:?}");
+                let [[before, _], [after, _]] = found.ends;
+                assert!((after - before) * rate > 0.0, "{found:?}");
+            }
+            assert!(!of(&|s| 0.3 * turn(s) + 4e-4 * s).settled, "{length} drifts");
+        }
     }
 
     #[test]

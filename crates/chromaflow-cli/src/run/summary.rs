@@ -55,7 +55,7 @@ pub fn json(
         "residual": flow.residual(&last.residual),
         "coupled": coupled(&flow.coupled(), last),
         "forces": forces(&last.forces),
-        "oscillation": finished.settled.map(settled),
+        "oscillation": finished.swings.filter(|(o, _)| o.settled).map(settled),
         "time": {
             "total_s": finished.seconds,
             "march_s": times.total,
@@ -280,6 +280,22 @@ pub fn settled((o, strouhal): (Oscillation, f64)) -> Value {
     })
 }
 
+/// What the lift of an unsteady run does, and whether it has settled to that.
+fn swinging((o, strouhal): &(Oscillation, f64)) -> String {
+    if o.settled {
+        return format!(
+            "over the last {} periods: mean CL {:.5}, mean CD {:.5}, amplitude of CL {:.5}, Strouhal number {strouhal:.4}",
+            o.periods, o.mean_cl, o.mean_cd, o.cl_amplitude
+        );
+    }
+    let [[before, mean], [after, last_mean]] = o.ends;
+    format!(
+        "the lift swings and has not settled: from the first to the last of the last {} periods the amplitude of CL goes from {before:.5} to \
+         {after:.5}, its mean from {mean:.5} to {last_mean:.5}; Strouhal number so far {strouhal:.4}",
+        o.periods
+    )
+}
+
 /// Where a flow stopped being one.
 pub fn bad_state(bad: &BadPlace) -> String {
     format!("no physical state at {bad}")
@@ -364,11 +380,8 @@ pub fn print(
             println!("{remark}");
         }
     }
-    if let Some((o, strouhal)) = finished.settled {
-        println!(
-            "\nover the last {} periods: mean CL {:.5}, mean CD {:.5}, amplitude of CL {:.5}, Strouhal number {strouhal:.4}",
-            o.periods, o.mean_cl, o.mean_cd, o.cl_amplitude
-        );
+    if let Some(swings) = &finished.swings {
+        println!("\n{}", swinging(swings));
     }
     println!("\n{:14} {:>10} {:>7}", "component", "seconds", "share");
     // What would print as zeros says nothing.
@@ -417,6 +430,23 @@ mod tests {
         assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{lines:?}");
         let lines = through(&[of("left", -0.25), of("right", -1e-12)], &conditions);
         assert!(lines[1].contains("  -0.2500000 ") && lines[2].contains("   0.0000000 "), "{lines:?}");
+    }
+
+    /// What grows is told as such.
+    #[test]
+    fn an_oscillation_that_grows_is_told() {
+        let of = |settled| Oscillation {
+            mean_cl: 0.0,
+            mean_cd: 1.3,
+            cl_amplitude: 0.224,
+            steps_per_period: 36.0,
+            periods: 4,
+            ends: [[0.1, 0.0], [0.224, 0.0]],
+            settled,
+        };
+        assert!(swinging(&(of(true), 0.165)).starts_with("over the last 4 periods: mean CL 0.00000"));
+        let told = swinging(&(of(false), 0.135));
+        assert!(told.contains("has not settled") && told.contains("from 0.10000 to 0.22400"), "{told}");
     }
 
     #[test]
