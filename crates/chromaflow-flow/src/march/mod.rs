@@ -167,7 +167,9 @@ impl<S: Host> March<S> {
         let size = S::size(&report.residual);
         let time = self.host.time();
         let round_off = self.host.flow_round_off();
-        self.progress.measure(size, round_off);
+        if !S::EXPLICIT {
+            self.progress.measure(time, size, round_off);
+        }
         let rests = !S::EXPLICIT && self.progress.rests(size, round_off);
         let away = self.progress.runs_away(size, round_off);
         let lost = self.progress.is_lost() && !self.first_order.leads_back(self.host.returns());
