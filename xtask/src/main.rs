@@ -22,7 +22,8 @@ usage: cargo xtask COMMAND
 
   test [FILTER...]   format, lints, licences, documentation, all tests; arguments narrow the tests
   check              format (of CUDA text too), lints, direction of dependencies, sizes: what to run before a commit
-  verify [CASE...]   every case against its stored values, as a table; --quick: those of a few seconds; --ranks N: over N ranks, and says
+  verify [CASE...]   every case against its stored values, as a table; --quick: those of a few seconds; --rest: of these
+                     what `cargo xtask test` does not run; --ranks N: over N ranks, and says
                      which cases those do not compute
   commands [PAGE...] the commands that README and book show, run in folders of their own; says which are not run and why
   bench [ARGS...]    release build of the command, then `chromaflow bench ARGS`

@@ -51,15 +51,17 @@ const ALONE: [(&str, &str); 2] = [
     ("a rank computes whole blocks", "fewer blocks than ranks"),
 ];
 
-/// `[--quick] [--ranks N] [--program FILE] [CASE...]`: cases by their names without `.toml`, all unless named; with `--ranks` each over so
+/// `[--quick | --rest] [--ranks N] [--program FILE] [CASE...]`: cases by their names without `.toml`, all unless named; with `--ranks` each over so
 /// many ranks, threads of one process, and those that several ranks do not compute are skipped by name. A release build is made unless a
 /// program is given.
 pub fn verify(args: &[String]) -> Result<(), String> {
-    let (quick, args): (Vec<String>, Vec<String>) = args.iter().cloned().partition(|word| word == "--quick");
+    let (parts, args): (Vec<String>, Vec<String>) =
+        args.iter().cloned().partition(|word| word == "--quick" || word == "--rest");
     let (ranks, args) = ranks_given(&args)?;
     let (given, mut names) = run::program_given("verify", &args)?;
-    if !quick.is_empty() {
-        names.extend(QUICK);
+    // The rest: what `cargo xtask test` leaves of the quick ones.
+    if let Some(part) = parts.first() {
+        names.extend(QUICK.iter().filter(|name| part == "--quick" || !FEW.contains(name)));
     }
     let program = run::program_or_built(given, &["build", "--release", "--package", "chromaflow-cli"])?;
     let tally = table(&program, &names, ranks)?;
