@@ -6,6 +6,7 @@
 
 use crate::{book, commands, cuda_format, licences, rooms, run, sizes, verify};
 use std::collections::BTreeMap;
+use std::sync::mpsc;
 
 /// Format, the direction of dependencies, sizes of functions and folders, licences, the book's links, lints.
 pub fn check() -> Result<(), String> {
@@ -67,15 +68,24 @@ pub fn test(filter: &[String]) -> Result<(), String> {
         )
     };
     // Examples of the documentation are compiled by one core, a crate after another: beside the build of the tests, which leaves cores idle
-    // at times. The tests run alone, since some wait by the clock. What fails to build says so once more when it is to run.
-    let (examples, _) = std::thread::scope(|scope| {
-        let examples = scope.spawn(|| {
+    // at times, from their first line on, when the libraries are built and free. The tests run alone, since some wait by the clock. What fails
+    // to build says so once more when it is to run.
+    let (first_line, begun) = mpsc::channel();
+    let examples = std::thread::scope(|scope| {
+        let examples = scope.spawn(move || {
             let mut counts = Counts::default();
             let words = ["test", "--workspace", "--doc", "--quiet"];
-            run::watch(&words, &env, |l| counts.read(l)).map(|good| (counts, good))
+            let read = |line: &str| {
+                // Nobody listens after the first one.
+                let _ = first_line.send(());
+                counts.read(line);
+            };
+            run::watch(&words, &env, read).map(|good| (counts, good))
         });
-        let built = run::watch(build, &[], |_| ());
-        (examples.join(), built)
+        // Or there was no line at all.
+        let _ = begun.recv();
+        let _ = run::watch(build, &[], |_| ());
+        examples.join()
     });
     let (mut counts, mut good) = examples.map_err(|_| "the examples of the documentation: a panic")??;
     let words: Vec<&str> = words.iter().copied().chain(filter.iter().map(String::as_str)).collect();
