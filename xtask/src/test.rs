@@ -6,7 +6,6 @@
 
 use crate::{book, commands, cuda_format, licences, rooms, run, sizes, verify};
 use std::collections::BTreeMap;
-use std::sync::mpsc;
 
 /// Format, the direction of dependencies, sizes of functions and folders, licences, the book's links, lints.
 pub fn check() -> Result<(), String> {
@@ -55,39 +54,14 @@ pub fn test(filter: &[String]) -> Result<(), String> {
     // Tests that cannot run for want of data or of a device leave a line here (chromaflow_testkit::skip).
     let log = run::root().join("target").join(format!("skips.{}", std::process::id()));
     let env = [("CHROMAFLOW_SKIPS", log.as_path())];
-    let (build, words): (&[&str], &[&str]) = if run::there("cargo-nextest") {
-        (
-            &["nextest", "run", "--workspace", "--no-run"],
-            &["nextest", "run", "--workspace", "--no-fail-fast", "--status-level", "slow"],
-        )
+    let mut counts = Counts::default();
+    let mut good = run::watch(&["test", "--workspace", "--doc", "--quiet"], &env, |l| counts.read(l))?;
+    let words: &[&str] = if run::there("cargo-nextest") {
+        &["nextest", "run", "--workspace", "--no-fail-fast", "--status-level", "slow"]
     } else {
         println!("cargo-nextest is not installed: using cargo test");
-        (
-            &["test", "--workspace", "--all-targets", "--quiet", "--no-run"],
-            &["test", "--workspace", "--all-targets", "--no-fail-fast", "--quiet"],
-        )
+        &["test", "--workspace", "--all-targets", "--no-fail-fast", "--quiet"]
     };
-    // Examples of the documentation are compiled by one core, a crate after another: beside the build of the tests, which leaves cores idle
-    // at times, from their first line on, when the libraries are built and free. The tests run alone, since some wait by the clock. What fails
-    // to build says so once more when it is to run.
-    let (first_line, begun) = mpsc::channel();
-    let examples = std::thread::scope(|scope| {
-        let examples = scope.spawn(move || {
-            let mut counts = Counts::default();
-            let words = ["test", "--workspace", "--doc", "--quiet"];
-            let read = |line: &str| {
-                // Nobody listens after the first one.
-                let _ = first_line.send(());
-                counts.read(line);
-            };
-            run::watch(&words, &env, read).map(|good| (counts, good))
-        });
-        // Or there was no line at all.
-        let _ = begun.recv();
-        let _ = run::watch(build, &[], |_| ());
-        examples.join()
-    });
-    let (mut counts, mut good) = examples.map_err(|_| "the examples of the documentation: a panic")??;
     let words: Vec<&str> = words.iter().copied().chain(filter.iter().map(String::as_str)).collect();
     good &= run::watch(&words, &env, |l| counts.read(l))?;
 
