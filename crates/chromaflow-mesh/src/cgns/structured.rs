@@ -134,6 +134,10 @@ fn interface(base: &Base, node: &Node, number: usize, grid: &mut Grid) -> Result
     if axes != [0, 1, 2] {
         return Err(node.fault("its Transform names an index twice"));
     }
+    // The sign across the face pairs no points, and some programs write any.
+    if map.axis[a.side.axis] == b.side.axis {
+        map.sign[a.side.axis] = if a.side.high == b.side.high { -1 } else { 1 };
+    }
     for d in 0..3 {
         map.offset[d] = to[0][map.axis[d]] as isize - map.sign[d] * from[0][d] as isize;
     }
