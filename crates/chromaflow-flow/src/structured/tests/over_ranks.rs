@@ -448,7 +448,12 @@ mod on_gpus {
     #[test]
     fn gpu_ranks_have_the_flow_of_one() {
         let Some((_, _alone)) = gpus() else { return };
-        for (name, case) in cases().into_iter().chain([two_equations()]) {
+        for (name, mut case) in cases().into_iter().chain([two_equations()]) {
+            // Laws of the wall and curvature make of a rounding error of 1e-14 one of 1.5e-7 in eight of these steps, on two instruction sets
+            // of one CPU; of 1e-8 in four.
+            if name == "turbulent with options" {
+                case.steps = 4;
+            }
             let newton = matches!(case.config.implicit.nonlinear, Nonlinear::NewtonKrylov(_));
             let first = Case { steps: 1, ..case.clone() };
             let (one, step) = (on_ranks(1, &case, Wish::Shortest), on_ranks(1, &first, Wish::Shortest));
