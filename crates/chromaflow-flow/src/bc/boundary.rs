@@ -4,6 +4,7 @@ use super::{
     Condition, ConditionKind, Inlet, Motion, Outlet, VelocityInlet, WallHeat, extrapolation, farfield, inlet,
     mass_flow_outlet, moving_wall, no_slip, outlet, periodic, slip_wall, symmetry, velocity_inlet,
 };
+use crate::config::Equations;
 use crate::gas::{Gas, mach};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -67,6 +68,11 @@ pub enum Boundary {
 const VACUUM: f64 = 1e-3;
 
 impl Boundary {
+    /// What it is in a flow of these equations: a wall without slip has slip where nothing is viscous.
+    pub(crate) fn under(self, equations: Equations) -> Self {
+        if equations == Equations::Euler && self.is_no_slip() { Self::SlipWall } else { self }
+    }
+
     /// Which function it is.
     pub fn kind(&self) -> ConditionKind {
         match self {

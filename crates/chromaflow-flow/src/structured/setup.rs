@@ -231,6 +231,7 @@ pub(super) fn start(
         }
     }
     check(&grid, &config)?;
+    config.boundaries.values_mut().for_each(|boundary| *boundary = boundary.under(config.equations));
     let grid = grid.thin_axis_last();
     let (part, metrics) = GridPart::new(&grid, given)?;
     let gas = config.gas.gas();

@@ -286,6 +286,7 @@ pub(super) fn completed(mesh: &Mesh, mut config: FlowConfig) -> Result<FlowConfi
         }
     }
     check(mesh, &config)?;
+    config.boundaries.values_mut().for_each(|boundary| *boundary = boundary.under(config.equations));
     Ok(config)
 }
 

@@ -524,3 +524,31 @@ fn total_temperature_behind_an_edge() {
     let all: Vec<f64> = solver.host.nodes.iter().map(of_node).collect();
     assert!(all.iter().all(|t| (0.8..1.05).contains(t)), "{:?}", all.iter().copied().reduce(f64::min));
 }
+
+/// Nothing sticks where nothing is viscous: walls without slip, cold, hot and moving ones, have slip there.
+#[test]
+fn inviscid_flow_slides_along_walls_without_slip() {
+    let found = |wall: Boundary| {
+        let mut config = config(|name| if name == "z0" { wall } else { Boundary::Farfield });
+        config.freestream.alpha_deg = 0.0;
+        config.time = Time::Steady(Steady { iterations: 4, orders: 10.0 });
+        let mut solver = solver(config, 1);
+        solver.set_state(bump);
+        let mut forces = Vec::new();
+        solver.run(|report| {
+            forces.push((report.residual.clone(), report.forces.total.cd));
+            true
+        });
+        (forces, solver.fields().into_iter().map(|field| field.values).collect::<Vec<_>>())
+    };
+    let slip = found(Boundary::SlipWall);
+    assert_eq!(slip.0.len(), 4);
+    let motion = Motion { velocity: [0.1, 0.0, 0.0], ..Motion::NONE };
+    for wall in [
+        Boundary::NoSlipAdiabatic,
+        Boundary::NoSlipIsothermal { temperature: 1.3 },
+        Boundary::MovingWall { motion, temperature: None },
+    ] {
+        assert!(found(wall) == slip, "{wall}");
+    }
+}

@@ -87,6 +87,26 @@ fn a_uniform_flow_stays_uniform() {
     }
 }
 
+/// Nothing sticks where nothing is viscous: walls without slip have slip there.
+#[test]
+fn inviscid_flow_slides_along_walls_without_slip() {
+    let found = |wall| {
+        let grid = wavy([8, 6, 5]);
+        let mut config = config(&grid, SCHEMES[2], Equations::Euler);
+        config.boundaries.insert("zmin".to_owned(), wall);
+        let mut solver = StructuredSolver::new(grid, config, team(1)).unwrap();
+        for _ in 0..3 {
+            solver.step();
+        }
+        solver.state()
+    };
+    let slip = found(Boundary::SlipWall);
+    assert_ne!(slip, found(Boundary::Farfield));
+    for wall in [Boundary::NoSlipAdiabatic, Boundary::NoSlipIsothermal { temperature: 1.3 }] {
+        assert_eq!(found(wall), slip);
+    }
+}
+
 /// A box whose middle plane across x is drawn together to a line: two wedges that meet in faces without area.
 pub(in crate::structured) fn pinched(cells: [usize; 3]) -> Grid {
     let mut grid = BoxGrid { cells, size: [2.0, 1.0, 0.8], wave: 0.0 }.grid();
