@@ -1,5 +1,6 @@
 //! Subsonic inflow of given total state.
 
+use super::extrapolation::{leaving, leaving_jacobian};
 use super::{Boundary, Parameter, Word};
 use crate::gas::{Gas, sound_at, sound_at_slopes, sound_speed};
 use crate::real::Real;
@@ -7,7 +8,7 @@ use crate::real::Real;
 /// In case files.
 pub(super) static WORD: Word = Word {
     name: "inlet",
-    text: "Subsonic inflow: `total_pressure`, `total_temperature`, `direction`; those of the free stream where none are given. Without any a supersonic stream comes in as it is.",
+    text: "Subsonic inflow: `total_pressure`, `total_temperature`, `direction`; those of the free stream where none are given. Without any a supersonic stream comes in as it is. Where the flow pushes back it leaves against the total pressure.",
     parameters: &[
         Parameter::number(
             "total_pressure",
@@ -85,6 +86,8 @@ pub(super) struct InletState<T> {
     pub slope: [T; 5],
     /// The same by the logarithm of the speed of sound that this gas has at a given pressure.
     pub by_entropy: [T; 5],
+    /// Speed at which the gas inside goes out against the total pressure; negative where gas comes in.
+    pub outward: T,
 }
 
 /// Speed of sound c at the inlet from R = V + 2 s c/(gamma-1), V = U m, c^2 = c0^2 - (gamma-1)/2 U^2, where m is the cosine
@@ -112,7 +115,7 @@ pub(super) fn inlet_state<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: 
     let rest = invariant * invariant / k - c02 * m * m;
     let root = (invariant * invariant * s * s - a * rest).max(T::c(1e-12)).sqrt();
     let c = (invariant * s + root) / a;
-    // No outflow: the gas stands still where the invariant asks for it.
+    // The gas stands still where the invariant asks for outflow.
     let inflow = (invariant - k * s * c).lt(zero);
     let moves = T::select(choked, zero, T::select(inflow, one, zero));
     let speed = T::select(inflow, (invariant - k * s * c) / m, zero);
@@ -142,13 +145,14 @@ pub(super) fn inlet_state<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: 
             speed_by_log * d[2],
             p_by * by_log,
         ],
+        outward: given - k * s * c02.sqrt(),
     }
 }
 
 /// Subsonic inflow of given total pressure, total temperature and direction; the outgoing invariant V + 2c/(gamma-1)
 /// comes from inside, where its wave runs through the gas inside: c there is that gas's at the inlet's pressure, which it and the gas that comes in
 /// have in common with the velocity (gas of another temperature, as beside a hot wall, would otherwise be taken for a wave). Where the interior
-/// pushes outward the state is the total one at rest.
+/// pushes outward it leaves, as at an outlet against the total pressure: that is the pressure of a room in which gas comes to rest.
 ///
 /// **Source**: Blazek, CFD: Principles and Applications, 8.4, with the energy equation for the invariant's speed of
 /// sound; the contact between both gases as in Toro, Riemann Solvers and Numerical Methods for Fluid Dynamics, 9.4.
@@ -165,10 +169,16 @@ pub(super) fn inlet_state<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: 
 /// ```
 #[inline(always)]
 pub fn bc_inlet<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &[T; 3]) -> [T; 5] {
-    inlet_state(gas, w, inlet, n).w
+    let state = inlet_state(gas, w, inlet, n);
+    let (leaves, out) = (state.outward.ge(T::c(0.0)), leaving(gas, w, inlet.total_pressure, n));
+    let mut wb = [T::c(0.0); 5];
+    for i in 0..5 {
+        wb[i] = T::select(leaves, out[i], state.w[i]);
+    }
+    wb
 }
 
-/// d(boundary state)/d(interior state) of [`bc_inlet`], primitive by primitive, column-major 5 x 5, of rank two.
+/// d(boundary state)/d(interior state) of [`bc_inlet`], primitive by primitive, column-major 5 x 5; of rank two where gas comes in.
 #[inline(always)]
 pub fn bc_inlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &[T; 3]) -> [T; 25] {
     let state = inlet_state(gas, w, inlet, n);
@@ -186,6 +196,10 @@ pub fn bc_inlet_jacobian<T: Real>(gas: Gas<T>, w: &[T; 5], inlet: Inlet<T>, n: &
     for r in 0..5 {
         block[r] += state.by_entropy[r] * log_by_rho;
         block[20 + r] += state.by_entropy[r] * log_by_p;
+    }
+    let (leaves, out) = (state.outward.ge(T::c(0.0)), leaving_jacobian(gas, w, inlet.total_pressure, n));
+    for i in 0..25 {
+        block[i] = T::select(leaves, out[i], block[i]);
     }
     block
 }

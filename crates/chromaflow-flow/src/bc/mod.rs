@@ -3,6 +3,7 @@
 //! | file | |
 //! |---|---|
 //! | one per condition | its word and parameters in case files, its functions of the state inside, their derivatives |
+//! | `extrapolation.rs` | besides, what leaves against a pressure: at outlets, and at inlets where the inside pushes out |
 //! | `boundary.rs` | [`Boundary`], what a set-up gives |
 //! | `condition.rs` | [`Condition`], the scaled record of solvers and kernels, and the functions that tell conditions apart |
 //! | `word.rs` | the table of words |
