@@ -231,7 +231,6 @@ pub(super) fn start(
         }
     }
     check(&grid, &config)?;
-    config.boundaries.values_mut().for_each(|boundary| *boundary = boundary.under(config.equations));
     let grid = grid.thin_axis_last();
     let (part, metrics) = GridPart::new(&grid, given)?;
     let gas = config.gas.gas();
@@ -247,6 +246,7 @@ pub(super) fn start(
         let along = product(&rotation.along(), [free[1], free[2], free[3]]);
         free[1..4].copy_from_slice(&along);
     }
+    config.boundaries.values_mut().for_each(|boundary| *boundary = boundary.under(config.equations));
     let depth = plane.map_or(1.0, |(_, depth)| depth);
     let scale = ForceScale {
         drag: stream.direction(axis),

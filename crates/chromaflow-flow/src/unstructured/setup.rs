@@ -79,10 +79,11 @@ impl FlowSolver {
     /// the file its nodes are, where periodic sides were merged.
     pub(super) fn numbered(
         (mesh, plan, edges): (Mesh, Plan, Pairs),
-        config: FlowConfig,
+        mut config: FlowConfig,
         (team, mut laps): (Arc<Team>, Laps),
         (images, divided): (Option<Images>, Option<Divided>),
     ) -> Result<Self, FlowError> {
+        config.boundaries.values_mut().for_each(|boundary| *boundary = boundary.under(config.equations));
         let (gas, planar, depth) = (config.gas.gas(), mesh.planar.is_some(), depth_of(&mesh));
         let (free, mut scale) = stream(&config, planar, depth);
         let dual = Dual::of_edges(&mesh, &edges, &team);
@@ -286,7 +287,6 @@ pub(super) fn completed(mesh: &Mesh, mut config: FlowConfig) -> Result<FlowConfi
         }
     }
     check(mesh, &config)?;
-    config.boundaries.values_mut().for_each(|boundary| *boundary = boundary.under(config.equations));
     Ok(config)
 }
 

@@ -93,12 +93,14 @@ pub fn wavy(x: [f64; 3]) -> [f64; 5] {
 /// A name, and what it changes in a set-up.
 pub type Flow = (&'static str, fn(&mut FlowConfig));
 
+/// Viscous flow, in which walls without slip have none.
+pub fn laminar(c: &mut FlowConfig) {
+    c.equations = Equations::Laminar;
+    c.freestream.reynolds = 100.0;
+}
+
 /// Schemes and equations: everything that reads the way from a node to its neighbor.
 pub fn flows() -> Vec<Flow> {
-    fn laminar(c: &mut FlowConfig) {
-        c.equations = Equations::Laminar;
-        c.freestream.reynolds = 100.0;
-    }
     fn turbulent(c: &mut FlowConfig, model: TurbulenceModel) {
         laminar(c);
         c.freestream.reynolds = 1e4;
@@ -109,9 +111,13 @@ pub fn flows() -> Vec<Flow> {
         c.turbulence = c.turbulence.take().map(|t| TurbulenceConfig { hybrid, grid_length, ..t });
     }
     vec![
-        ("Roe, van Albada", |_| {}),
-        ("Venkatakrishnan", |c| c.space.limiter = Limiter::Venkatakrishnan),
+        ("Roe, van Albada", laminar),
+        ("Venkatakrishnan", |c| {
+            laminar(c);
+            c.space.limiter = Limiter::Venkatakrishnan;
+        }),
         ("linear quadrature", |c| {
+            laminar(c);
             c.space = Space { limiter: Limiter::None, quadrature: Quadrature::Linear, kappa: 0.3, ..c.space };
         }),
         ("laminar, a scalar", |c| {

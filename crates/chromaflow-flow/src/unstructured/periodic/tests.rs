@@ -1,6 +1,6 @@
 use super::testcases::{
-    LENGTH, alike, boxes, config, five_steps, five_steps_and_on, flows, layers, newton, over_ranks, planes,
-    solver, wavy,
+    LENGTH, alike, boxes, config, five_steps, five_steps_and_on, flows, laminar, layers, newton, over_ranks,
+    planes, solver, wavy,
 };
 use super::*;
 use crate::config::{Equations, Steady, Time, Unsteady};
@@ -71,7 +71,7 @@ fn the_seam_is_a_place_like_any_other() {
         // Thin layers along the seam.
         for cells in [Cells::Hexes, Cells::Tets] {
             let what = format!("layers of {cells:?}, both {both}");
-            seam_is_like_any_other(&what, &|times| layers(cells, times, both), |_| {}, both);
+            seam_is_like_any_other(&what, &|times| layers(cells, times, both), laminar, both);
         }
     }
 }
