@@ -89,6 +89,24 @@ fn no_such_mesh() {
     refused(&CASE.replace("cube.su2", "cub.su2"), "", &["case.toml:2:1", "no such file", "cub.su2"]);
 }
 
+/// A mesh in the place of a case, as text and not; what has a case's ending is one.
+#[test]
+fn a_mesh_is_no_case() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for (name, bytes) in [
+        ("cube.su2", cube(2).into_bytes()),
+        ("cube.b8.ugrid", vec![0, 0, 0, 255]),
+        ("bad.toml", b"mesh".to_vec()),
+    ] {
+        std::fs::write(folder.join(name), bytes).unwrap();
+        let (status, _, message) = chromaflow(folder, &["run", name]);
+        assert_eq!(status, 2, "{message}");
+        let remedy = format!("if it is a mesh, `chromaflow new {name}` writes a case for it");
+        assert_eq!(message.contains(&remedy), name != "bad.toml", "{message}");
+    }
+}
+
 #[test]
 fn a_truncated_mesh() {
     let whole = cube(2);

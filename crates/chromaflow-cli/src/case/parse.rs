@@ -19,14 +19,23 @@ pub struct Source {
     sets: Vec<String>,
 }
 
+/// What to do with a file that is given as a case and has another ending than one.
+fn remedy_of(path: &Path) -> Option<String> {
+    let is_case = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));
+    (!is_case).then(|| format!("if it is a mesh, `chromaflow new {}` writes a case for it", path.display()))
+}
+
 impl Source {
     /// Opens a case file.
     ///
     /// # Errors
     /// Status 2 where it cannot be read.
     pub fn open(path: &Path) -> CliResult<Self> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| CliError::input(format!("cannot read case file {}: {e}", path.display())))?;
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            let remedy = if e.kind() == std::io::ErrorKind::InvalidData { remedy_of(path) } else { None };
+            let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
+            CliError::input(format!("cannot read case file {}: {e}{remedy}", path.display()))
+        })?;
         Ok(Self { path: path.to_owned(), text, sets: Vec::new() })
     }
 
@@ -84,7 +93,11 @@ impl Source {
     fn parse<T: DeserializeOwned>(&self) -> CliResult<T> {
         toml::from_str(&self.text).map_err(|error| {
             let span = error.span().unwrap_or(0..0);
-            self.error_at(span, &explain(error.message()))
+            // What cannot be read as keys at all is no case.
+            let syntax = toml::de::DeTable::parse(&self.text).is_err();
+            let remedy = remedy_of(&self.path).filter(|_| syntax);
+            let remedy = remedy.map(|remedy| format!(" ({remedy})")).unwrap_or_default();
+            self.error_at(span, &(explain(error.message()) + &remedy))
         })
     }
 

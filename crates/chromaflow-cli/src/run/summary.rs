@@ -137,7 +137,10 @@ pub fn through(markers: &[Outflow], conditions: &BTreeMap<String, Boundary>) -> 
     let line = |o: &Outflow| {
         let ratios = [o.pressure, o.total_pressure, o.total_temperature];
         let looks = ratios.map(|ratio| (Look::of([ratio]), ratio));
-        let [p, p0, t0] = looks.map(|(look, ratio)| look.text(ratio));
+        // Where nothing passes there is no mean of what does.
+        let text =
+            |(look, ratio): (Look, f64)| if ratio.is_finite() { look.text(ratio) } else { "-".to_owned() };
+        let [p, p0, t0] = looks.map(text);
         format!("{:20} {:>12} {p:>12} {p0:>12} {t0:>12}", o.marker, masses.text(o.mass_flow))
     };
     [head].into_iter().chain(markers.iter().map(line)).collect()

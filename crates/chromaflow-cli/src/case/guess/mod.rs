@@ -8,6 +8,7 @@ pub use layer::{is_both_planes, is_both_planes_of};
 pub use names::{GROUNDS, says};
 
 use super::CaseFile;
+use crate::numbers::without_negative_zero;
 use crate::run::{WallCells, known};
 use chromaflow_flow::mesh::periodic::partner_of;
 use chromaflow_flow::mesh::{Marker, Mesh, cross, norm, sub};
@@ -89,7 +90,8 @@ pub fn proposals(mesh: &Mesh, viscous: bool) -> Vec<Proposal> {
             let value = format!("{{ kind = \"periodic\", with = {partner:?} }}");
             return Proposal { marker: marker.name.clone(), value, reason, wall: false };
         }
-        let value = value(guess, viscous);
+        let direction = if guess == Guess::Inlet { way_in(mesh, marker) } else { None };
+        let value = direction.unwrap_or_else(|| value(guess, viscous));
         Proposal { marker: marker.name.clone(), value, reason, wall: guess.is_wall() }
     });
     proposals.collect()
@@ -341,6 +343,17 @@ fn value(guess: Guess, viscous: bool) -> String {
         Guess::Outlet => return "{ kind = \"outlet\", pressure = 1.0 }".to_owned(),
     };
     format!("\"{word}\"")
+}
+
+/// Cosine between a stream along x and the way in through a plane inlet from which on it enters.
+const ENTERS: f64 = 0.02;
+
+/// The condition of a plane inlet that a stream along x would miss: straight in.
+fn way_in(mesh: &Mesh, marker: &Marker) -> Option<String> {
+    let outward = plane_of(mesh, marker)?.normal;
+    let part = |n: f64| without_negative_zero(format!("{:?}", (-1e4 * n).round() / 1e4));
+    let [x, y, z] = outward.map(part);
+    (outward[0] > -ENTERS).then(|| format!("{{ kind = \"inlet\", direction = [{x}, {y}, {z}] }}"))
 }
 
 /// The lines of `[boundary]` for them.

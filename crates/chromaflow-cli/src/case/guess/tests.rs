@@ -130,7 +130,9 @@ fn codes_tell_inlets_from_outlets() {
         marker.code = Some(code);
     }
     let (inlet, outlet) = ("\"inlet\"", "{ kind = \"outlet\", pressure = 1.0 }");
-    assert_eq!(values(&mesh, false), [inlet, outlet, inlet, outlet, inlet, outlet]);
+    let straight = |way: [f64; 3]| format!("{{ kind = \"inlet\", direction = {way:?} }}");
+    let [up, across] = [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].map(straight);
+    assert_eq!(values(&mesh, false), [inlet, outlet, &up, outlet, &across, outlet]);
 }
 
 /// A jet comes out of a nozzle's plane; what is bent is the nozzle.
@@ -216,4 +218,23 @@ fn sides_far_from_a_body_are_open() {
 fn numbers_are_told_apart_by_their_place() {
     let airfoil = Airfoil { cells: [16, 4], radius: 10.0, growth: 1.5, triangles: false };
     assert_eq!(values(&named(airfoil.mesh(), &["1", "2"]), false), ["\"slip_wall\"", "\"farfield\""]);
+}
+
+/// An inlet across which a stream along x does not lead is one straight in.
+#[test]
+fn inlets_of_other_sides_lead_straight_in() {
+    let mesh = box_mesh([3; 3], [1.0; 3], Cells::Hexes, 0.0);
+    let mut turned = mesh.clone();
+    for x in &mut turned.nodes {
+        (x[0], x[1]) = (0.6 * x[0] - 0.8 * x[1], 0.8 * x[0] + 0.6 * x[1]);
+    }
+    let at = |mesh: &Mesh, side: usize| {
+        let mut names = ["a", "outlet", "c", "d", "e", "f"];
+        names[side] = "inlet";
+        values(&named(mesh.clone(), &names), true)[side].clone()
+    };
+    assert_eq!(at(&mesh, 0), "\"inlet\"");
+    assert_eq!(at(&mesh, 3), "{ kind = \"inlet\", direction = [0.0, -1.0, 0.0] }");
+    assert_eq!(at(&turned, 0), "\"inlet\"");
+    assert_eq!(at(&turned, 2), "{ kind = \"inlet\", direction = [-0.8, 0.6, 0.0] }");
 }
