@@ -237,7 +237,11 @@ fn the_sign_across_an_interface_is_free() {
     for grid in [grid.clone(), grid.reorient(1, [0, 1, 2], [true, false, false])] {
         let mut other = grid.clone();
         for interface in &mut other.interfaces {
-            interface.map.sign[interface.a.side.axis] *= -1;
+            let (map, across) = (&mut interface.map, interface.a.side.axis);
+            map.sign[across] *= -1;
+            // The face still leads to the face.
+            let [from, to] = [interface.a.low[across], interface.b.low[map.axis[across]]].map(|n| n as isize);
+            map.offset[across] = to - map.sign[across] * from;
         }
         assert!(other.check().is_err());
         write_grid(&path, &other, &[]).unwrap();

@@ -259,6 +259,25 @@ fn files_come_back_as_they_were() {
     }
 }
 
+/// Records have marks: wherever they are cut short, they are told to be.
+#[test]
+fn records_cut_anywhere_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.xyz");
+    for grid in [blanked(), wavy(), wavy().split(0, 0, 2).unwrap()] {
+        for (double, big_endian) in [(true, false), (false, true)] {
+            let format = Plot3d { form: Form::Records, double, big_endian };
+            write_plot3d(&path, &grid.blocks, format).unwrap();
+            let data = std::fs::read(&path).unwrap();
+            for end in (0..data.len()).rev() {
+                std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(end as u64).unwrap();
+                let read = read_plot3d(&path, &Plot3dOptions::default());
+                assert!(read.is_err(), "{end} of {} bytes, {format:?}", data.len());
+            }
+        }
+    }
+}
+
 fn text_blocks(text: &str, name: &str) -> Result<Vec<Block>, GridError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);

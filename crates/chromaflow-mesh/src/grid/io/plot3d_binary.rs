@@ -62,40 +62,56 @@ fn variants(each: u64) -> [u64; 4] {
     [8 * each, 4 * each, 8 * each + 4, 4 * each + 4]
 }
 
-/// The layout of a file. A stream has no marks: it is what its points fill to the last byte, which hardly anything else does by chance.
+/// The layout of a file. A stream has no marks: it is what its points fill to the last byte, which hardly anything else does by chance but records that
+/// are cut short, with their marks taken for points. So what has all marks of a header comes before it, what has some after it.
 fn layout(data: &[u8], planar: Option<bool>) -> Option<Layout> {
-    let word = |n: usize, big: bool| data.get(4 * n..4 * n + 4).map(|b| binary::int(b, big));
     let each = [3, 2].into_iter().filter(|&e| planar.is_none_or(|p| p == (e == 2)));
-    for (counted, big) in [(true, false), (true, true), (false, false), (false, true)] {
-        for each in each.clone() {
-            let layout = Layout { big, records: false, counted, each };
-            if layout.is_filled_by(data) {
-                return Some(layout);
-            }
-        }
-    }
-    for big in [true, false] {
-        for each in each.clone() {
-            let size = 4 * each as i64;
-            if word(0, big) == Some(4) && word(2, big) == Some(4) {
-                let count = word(1, big)?;
-                if count > 0 && word(3, big) == count.checked_mul(size) {
-                    return Some(Layout { big, records: true, counted: true, each });
-                }
-            }
-            if word(0, big) == Some(size) && word(each as usize + 1, big) == Some(size) {
-                return Some(Layout { big, records: true, counted: false, each });
-            }
-        }
-    }
-    // A stream that is cut short: sizes of blocks, before them perhaps a small count.
-    let plausible = |n: Option<i64>| n.is_some_and(|n| n > 0 && n < 1 << 20);
-    let each = if planar == Some(true) { 2 } else { 3 };
-    let big = [false, true].into_iter().find(|&big| plausible(word(0, big)) && plausible(word(1, big)))?;
-    Some(Layout { big, records: false, counted: plausible(word(each as usize, big)), each })
+    let of = |records: bool, counted: bool| {
+        let big = if records { [true, false] } else { [false, true] };
+        let each = each.clone();
+        big.into_iter()
+            .flat_map(move |big| each.clone().map(move |each| Layout { big, records, counted, each }))
+    };
+    let records = |whole: bool| {
+        let mut all = of(true, true).chain(of(true, false));
+        all.find(|layout| layout.has_marks(data, whole))
+    };
+    let stream = || of(false, true).chain(of(false, false)).find(|layout| layout.is_filled_by(data));
+    let cut_stream = || {
+        // Sizes of blocks, before them perhaps a small count.
+        let word = |n: usize, big: bool| data.get(4 * n..4 * n + 4).map(|b| binary::int(b, big));
+        let plausible = |n: Option<i64>| n.is_some_and(|n| n > 0 && n < 1 << 20);
+        let each = if planar == Some(true) { 2 } else { 3 };
+        let big =
+            [false, true].into_iter().find(|&big| plausible(word(0, big)) && plausible(word(1, big)))?;
+        Some(Layout { big, records: false, counted: plausible(word(each as usize, big)), each })
+    };
+    records(true).or_else(stream).or_else(|| records(false)).or_else(cut_stream)
 }
 
 impl Layout {
+    /// Whether a file has the marks of records up to those about the points of its blocks; `whole`: and the one before the first block.
+    fn has_marks(&self, data: &[u8], whole: bool) -> bool {
+        let word = |n: usize| data.get(4 * n..4 * n + 4).map(|b| binary::int(b, self.big));
+        let (count, at) = if self.counted {
+            if [word(0), word(2)] != [Some(4); 2] {
+                return false;
+            }
+            (word(1).and_then(|count| u64::try_from(count).ok()), 3)
+        } else {
+            (Some(1), 0)
+        };
+        let Some(count) = count.filter(|count| (1..=MOST_BLOCKS).contains(count)) else { return false };
+        let mark = Some((4 * self.each * count) as i64);
+        let end = at + 1 + (self.each * count) as usize;
+        if word(at) != mark || (whole || !self.counted) && word(end) != mark {
+            return false;
+        }
+        let first = (at + 1..at + 1 + self.each as usize).try_fold(1_i64, |all, n| all.checked_mul(word(n)?));
+        let fits = |v: u64| first.and_then(|first| first.checked_mul(v as i64)) == word(end + 1);
+        !whole || word(end + 1).is_some() && variants(self.each).into_iter().any(fits)
+    }
+
     /// Whether the points of a stream are as many as the file has room for.
     fn is_filled_by(&self, data: &[u8]) -> bool {
         let number = |bytes: &[u8]| u64::try_from(binary::int(bytes, self.big)).ok().filter(|&n| n > 0);
