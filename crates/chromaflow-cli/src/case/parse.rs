@@ -19,10 +19,12 @@ pub struct Source {
     sets: Vec<String>,
 }
 
-/// What to do with a file that is given as a case and has another ending than one.
-fn remedy_of(path: &Path) -> Option<String> {
-    let is_case = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));
-    (!is_case).then(|| format!("if it is a mesh, `chromaflow new {}` writes a case for it", path.display()))
+/// What to say of a file that cannot be read as a case and has another ending than one.
+fn other_file(path: &Path) -> String {
+    if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml")) {
+        return String::new();
+    }
+    format!("; if it is a mesh, `chromaflow new {}` writes a case for it", path.display())
 }
 
 impl Source {
@@ -32,8 +34,8 @@ impl Source {
     /// Status 2 where it cannot be read.
     pub fn open(path: &Path) -> CliResult<Self> {
         let text = std::fs::read_to_string(path).map_err(|e| {
-            let remedy = if e.kind() == std::io::ErrorKind::InvalidData { remedy_of(path) } else { None };
-            let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
+            let binary = e.kind() == std::io::ErrorKind::InvalidData;
+            let remedy = if binary { other_file(path) } else { String::new() };
             CliError::input(format!("cannot read case file {}: {e}{remedy}", path.display()))
         })?;
         Ok(Self { path: path.to_owned(), text, sets: Vec::new() })
@@ -93,10 +95,9 @@ impl Source {
     fn parse<T: DeserializeOwned>(&self) -> CliResult<T> {
         toml::from_str(&self.text).map_err(|error| {
             let span = error.span().unwrap_or(0..0);
-            // What cannot be read as keys at all is no case.
-            let syntax = toml::de::DeTable::parse(&self.text).is_err();
-            let remedy = remedy_of(&self.path).filter(|_| syntax);
-            let remedy = remedy.map(|remedy| format!(" ({remedy})")).unwrap_or_default();
+            // What is no table at all is no case.
+            let broken = toml::de::DeTable::parse(&self.text).is_err();
+            let remedy = if broken { other_file(&self.path) } else { String::new() };
             self.error_at(span, &(explain(error.message()) + &remedy))
         })
     }

@@ -20,7 +20,7 @@ pub mod unstructured;
 mod verify;
 mod walls;
 
-pub use cautions::coincident;
+pub use cautions::{ENTERS, coincident};
 pub use files::RESTART;
 pub use interrupt::asked as interrupted;
 pub use prepare::{Prepared, known, prepare};

@@ -68,9 +68,11 @@ pub enum Boundary {
 const VACUUM: f64 = 1e-3;
 
 impl Boundary {
-    /// What it is in a flow of these equations: a wall without slip has slip where nothing is viscous.
-    pub(crate) fn under(self, equations: Equations) -> Self {
-        if equations == Equations::Euler && self.is_no_slip() { Self::SlipWall } else { self }
+    /// Makes of `all` what they are in a flow of these equations: a wall without slip has slip where nothing is viscous.
+    pub(crate) fn settle(all: &mut BTreeMap<String, Self>, equations: Equations) {
+        if equations == Equations::Euler {
+            all.values_mut().filter(|b| b.is_no_slip()).for_each(|b| *b = Self::SlipWall);
+        }
     }
 
     /// Which function it is.

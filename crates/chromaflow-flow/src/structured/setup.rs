@@ -246,7 +246,7 @@ pub(super) fn start(
         let along = product(&rotation.along(), [free[1], free[2], free[3]]);
         free[1..4].copy_from_slice(&along);
     }
-    config.boundaries.values_mut().for_each(|boundary| *boundary = boundary.under(config.equations));
+    Boundary::settle(&mut config.boundaries, config.equations);
     let depth = plane.map_or(1.0, |(_, depth)| depth);
     let scale = ForceScale {
         drag: stream.direction(axis),

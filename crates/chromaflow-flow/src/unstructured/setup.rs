@@ -83,7 +83,7 @@ impl FlowSolver {
         (team, mut laps): (Arc<Team>, Laps),
         (images, divided): (Option<Images>, Option<Divided>),
     ) -> Result<Self, FlowError> {
-        config.boundaries.values_mut().for_each(|boundary| *boundary = boundary.under(config.equations));
+        Boundary::settle(&mut config.boundaries, config.equations);
         let (gas, planar, depth) = (config.gas.gas(), mesh.planar.is_some(), depth_of(&mesh));
         let (free, mut scale) = stream(&config, planar, depth);
         let dual = Dual::of_edges(&mesh, &edges, &team);

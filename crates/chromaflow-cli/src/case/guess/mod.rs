@@ -9,7 +9,7 @@ pub use names::{GROUNDS, says};
 
 use super::CaseFile;
 use crate::numbers::without_negative_zero;
-use crate::run::{WallCells, known};
+use crate::run::{ENTERS, WallCells, known};
 use chromaflow_flow::mesh::periodic::partner_of;
 use chromaflow_flow::mesh::{Marker, Mesh, cross, norm, sub};
 use std::fmt::Write;
@@ -344,9 +344,6 @@ fn value(guess: Guess, viscous: bool) -> String {
     };
     format!("\"{word}\"")
 }
-
-/// Cosine between a stream along x and the way in through a plane inlet from which on it enters.
-const ENTERS: f64 = 0.02;
 
 /// The condition of a plane inlet that a stream along x would miss: straight in.
 fn way_in(mesh: &Mesh, marker: &Marker) -> Option<String> {

@@ -9,7 +9,7 @@ mod units;
 
 pub use layer::{open_layer, open_layer_of};
 pub use seams::coincident;
-pub use side::Side;
+pub use side::{ENTERS, Side};
 
 use super::counted;
 use crate::case::FlowSection;

@@ -22,7 +22,7 @@ pub struct Side {
 pub(super) const CROSSES: f64 = 1e-3;
 
 /// Sine of the angle between a stream and the face of an inlet from which on it enters.
-const ENTERS: f64 = 0.02;
+pub const ENTERS: f64 = 0.02;
 
 impl Side {
     /// From the corners of its faces, counterclockwise seen from outside, those of triangles with the last one twice.

@@ -147,8 +147,7 @@ impl LaxWendroffSolver {
             .patches
             .iter()
             .map(|p| {
-                let boundary =
-                    Boundary::of_marker(&config.boundaries, &p.name, gas, &free).under(config.equations);
+                let boundary = Boundary::of_marker(&config.boundaries, &p.name, gas, &free);
                 let mut condition = boundary.condition(gas, free);
                 // A node takes its state anew at each step: in a narrow width it soon had that of the room wherever the flow alternates.
                 condition.outlet.width = Outlet::WIDEST;
