@@ -276,13 +276,13 @@ pub fn find_folded(report: &mut Report, mesh: &Mesh, places: Option<&Provenance>
         let (mut found, mut p) = (Vec::new(), Vec::with_capacity(8));
         for (kind, first, list) in topology::part_of(mesh, parts, part) {
             let corners = Corners::of(kind);
-            for (i, e) in (first..).zip(list.chunks_exact(kind.nodes())) {
+            for (number, e) in (first..).zip(list.chunks_exact(kind.nodes())) {
                 p.clear();
                 p.extend(e.iter().map(|&n| mesh.nodes[n as usize]));
                 let jacobian = corners.scaled_jacobian(&p, &lengths(kind, &p));
                 let warp = warp(kind, &p);
                 if jacobian < FLAT || warp > FOLDED {
-                    found.push((kind, i, jacobian, warp));
+                    found.push((number, jacobian, warp));
                 }
             }
         }
@@ -290,11 +290,11 @@ pub fn find_folded(report: &mut Report, mesh: &Mesh, places: Option<&Provenance>
     });
     // Types by types, as with one part.
     let mut found: Vec<_> = found.into_iter().flatten().collect();
-    found.sort_by_key(|&(kind, i, ..)| (kind as usize, i));
-    for (kind, i, jacobian, warp) in found {
+    found.sort_by_key(|&(number, ..)| number);
+    for (number, jacobian, warp) in found {
         let defect = Defect::FoldedElement;
         report.add(defect, || {
-            let nodes = mesh.nodes_of(kind, i);
+            let (kind, i, nodes) = mesh.element(number);
             let p: Vec<_> = nodes.iter().map(|&n| mesh.nodes[n as usize]).collect();
             let side = if warp > FOLDED {
                 format!(", a side is warped by {warp:.0} degrees")

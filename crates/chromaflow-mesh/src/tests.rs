@@ -1,5 +1,6 @@
 //! Meshes of the data set against their known counts.
 use super::*;
+use crate::generate::{Cells, box_mesh};
 use chromaflow_testkit::data;
 
 #[test]
@@ -510,6 +511,33 @@ fn pairs_of_faces_hide_nothing() {
         assert_eq!(all.is_empty(), what == "none", "{what}");
         for threads in [1, 2, 3, 8] {
             assert_eq!(found(&mesh, threads, true), all, "{what}, {threads} threads");
+        }
+    }
+}
+
+/// A folded element is named by its own type and number in meshes of several types, too, on any number of threads.
+#[test]
+fn folded_elements_of_mixed_meshes_are_named() {
+    for kind in Kind::ALL {
+        let mut mesh = box_mesh([6, 6, 6], [1.0, 1.0, 1.0], Cells::Mixed, 0.0);
+        let last = mesh.count(kind) - 1;
+        // On nodes of its own, seen in a mirror.
+        let first = mesh.nodes.len() as u32;
+        let copies: Vec<_> = mesh.nodes_of(kind, last).iter().map(|&n| mesh.nodes[n as usize]).collect();
+        mesh.nodes.extend(copies.iter().map(|[x, y, z]| [*x, *y, -z]));
+        let nodes = |k: usize| first + k as u32;
+        match kind {
+            Kind::Tetrahedron => mesh.tets[last] = std::array::from_fn(nodes),
+            Kind::Pyramid => mesh.pyramids[last] = std::array::from_fn(nodes),
+            Kind::Prism => mesh.prisms[last] = std::array::from_fn(nodes),
+            Kind::Hexahedron => mesh.hexes[last] = std::array::from_fn(nodes),
+        }
+        for threads in [1, 3] {
+            let mut report = Report::default();
+            find_folded(&mut report, &mesh, None, threads);
+            let found: Vec<_> = report.findings.iter().map(|f| (&f.subject, &f.nodes[..])).collect();
+            let expected: Vec<u32> = (0..kind.nodes()).map(nodes).collect();
+            assert_eq!(found, [(&Subject::Element(kind, last), &expected[..])]);
         }
     }
 }
