@@ -220,22 +220,25 @@ const PARTS: usize = 4;
 /// Notes of a file, and whether its mesh without errors is in parts, which only those ask who look at it.
 fn notes_of(loaded: &Loaded) -> Vec<String> {
     let mut notes = loaded.notes.clone();
-    if loaded.report.errors() > 0 {
-        return notes;
-    }
-    let parts = loaded.mesh.parts();
-    if parts.len() > 1 {
-        let of =
-            |(count, [x, y, z]): &(usize, [f64; 3])| format!("{count} elements about {x:.4} {y:.4} {z:.4}");
-        let all: Vec<String> = parts.iter().take(PARTS).map(of).collect();
-        let more = if parts.len() > PARTS { " and others" } else { "" };
-        notes.push(format!(
-            "the mesh is in {} parts that share no node, between which nothing flows: {}{more}",
-            parts.len(),
-            all.join(", ")
-        ));
+    if loaded.report.errors() == 0 {
+        notes.extend(in_parts(&loaded.mesh));
     }
     notes
+}
+
+/// Says of a mesh that it is in parts.
+pub fn in_parts(mesh: &Mesh) -> Option<String> {
+    let parts = mesh.parts();
+    let of = |(count, [x, y, z]): &(usize, [f64; 3])| format!("{count} elements about {x:.4} {y:.4} {z:.4}");
+    let all: Vec<String> = parts.iter().take(PARTS).map(of).collect();
+    let more = if parts.len() > PARTS { " and others" } else { "" };
+    (parts.len() > 1).then(|| {
+        let number = parts.len();
+        format!(
+            "the mesh is in {number} parts that share no node, between which nothing flows: {}{more}",
+            all.join(", ")
+        )
+    })
 }
 
 impl Input {

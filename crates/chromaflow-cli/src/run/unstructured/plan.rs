@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::error::CliResult;
+use crate::mesh::in_parts;
 use crate::run::walls::{self, Shearing};
 use crate::run::{Prepared, bytes, counted};
 use chromaflow_flow::FlowSolver;
@@ -44,6 +45,10 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: u
     let y_plus = shearing.y_plus(&prepared.mesh, 1.0);
     let [range, walls] = walls::json(&y_plus);
     if ctx.verbose() {
+        // Of slices nobody has the whole mesh.
+        if let Some(note) = in_parts(&prepared.mesh).filter(|_| solver.surface().is_none()) {
+            println!("note: {note}");
+        }
         println!("\nmemory");
         for (name, n) in parts.into_iter().filter(|p| p.1 > 0) {
             println!("  {name:15} {:>10}", bytes(n));
