@@ -71,7 +71,7 @@ fn main() -> ExitCode {
 }
 
 /// Compiles for `--arch sm_80,sm_90,sm_100` (all three unless given) and `--nb 1-64` (ranges and numbers, separated by commas),
-/// with `--sweeps` those of multicolor sweeps alone, with `--others` all but those, with `--only WORD` those whose names begin with it. Sweeps are
+/// with `--sweeps`, `--factors`, `--flows` those of multicolor sweeps, of factors and line solvers, of flows alone, with `--only WORD` those whose names begin with it. Sweeps are
 /// those of matrices of any size, with `--candidates` all that tuning tries. `--sample` takes of sweeps those of large matrices, of the
 /// kernels of flows, which have hundreds of variants, each by one architecture in turn. With `--store` it keeps the
 /// results in the cache of kernels. With `--pack FILE` it writes those that runs ask for (blocks of 1, 2, 4 and 5 unless `--nb` is
@@ -82,7 +82,7 @@ fn kernels(args: &[String]) -> Result<(), String> {
     let flag = |name: &str| args.iter().any(|a| a == name);
     if flag("--help") {
         println!(
-            "chromaflow-kernels [--arch sm_90,...] [--nb 1-8,16] [--sweeps | --others] [--sample | --candidates] [--only WORD] [--store] [--pack FILE] [--times] [--digests]"
+            "chromaflow-kernels [--arch sm_90,...] [--nb 1-8,16] [--sweeps] [--factors] [--flows] [--sample | --candidates] [--only WORD] [--store] [--pack FILE] [--times] [--digests]"
         );
         return Ok(());
     }
@@ -97,7 +97,9 @@ fn kernels(args: &[String]) -> Result<(), String> {
         [false, true] => Tiles::Candidates,
         [true, true] => return Err("--sample and --candidates: name one of them".to_owned()),
     };
-    let mut work = work(&architectures, &sizes, pack.is_some(), tiles, [flag("--others"), flag("--sweeps")]);
+    let parts = ["--sweeps", "--factors", "--flows"].map(flag);
+    let parts = if parts.contains(&true) { parts } else { [true; 3] };
+    let mut work = work(&architectures, &sizes, pack.is_some(), tiles, parts);
     let only = option("--only").unwrap_or_default();
     work.retain(|w| w.source.name.starts_with(&only));
     let next = AtomicUsize::new(0);
@@ -192,7 +194,7 @@ fn work(
     sizes: &[usize],
     pack: bool,
     tiles: Tiles,
-    [others_alone, sweeps_alone]: [bool; 2],
+    [sweeps, factors, flows]: [bool; 3],
 ) -> Vec<Work> {
     let mut work = Vec::new();
     let count = architectures.split(',').count();
@@ -205,18 +207,18 @@ fn work(
                 source,
             }));
         };
-        for &nb in sizes.iter().filter(|_| !others_alone) {
+        for &nb in sizes.iter().filter(|_| sweeps) {
             for storage in Storage::ALL.into_iter().filter(|s| !pack || *s != Storage::Bf16) {
                 add(nb, storage, kernel_sources(nb, storage, tiles));
             }
         }
-        if sweeps_alone {
-            continue;
-        }
-        for &nb in sizes {
+        for &nb in sizes.iter().filter(|_| factors) {
             add(nb, Storage::F64, structured_ilu::cuda::kernel_sources(nb, tiles == Tiles::Candidates));
             add(nb, Storage::F64, block_ilu::cuda::kernel_sources(nb));
             add(nb, Storage::F64, tridiag::cuda::kernel_sources(nb));
+        }
+        if !flows {
+            continue;
         }
         let mut flow = if pack { flow_gpu::all_kernel_sources() } else { flow_gpu::kernel_sources() };
         if tiles == Tiles::Largest {
