@@ -81,7 +81,7 @@ pub trait Lanes: Real {
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<V>(pub V, pub V);
 
-operators!([V: Real] Pair<V>: |a, b|
+operators!(#[inline(always)] [V: Real] Pair<V>: |a, b|
     Self(a.0 + b.0, a.1 + b.1),
     Self(a.0 - b.0, a.1 - b.1),
     Self(a.0 * b.0, a.1 * b.1),

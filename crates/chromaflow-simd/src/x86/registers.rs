@@ -72,7 +72,7 @@ macro_rules! register {
         #[repr(transparent)]
         pub struct $name(pub(super) $raw);
 
-        operators!([] $name: |a, b|
+        operators!(#[inline(always)] [] $name: |a, b|
             Self(there!($add(a.0, b.0))),
             Self(there!($sub(a.0, b.0))),
             Self(there!($mul(a.0, b.0))),
