@@ -95,18 +95,18 @@ impl CaseFile {
     /// * Stretched hexahedra have those of viscous flow preconditioned by sweeps over lines: a row is coupled along its line and
     ///   with the same layer of its neighbors there. Cut into prisms or tetrahedra it is coupled across the line as strongly. Lines do not see
     ///   across turned sides.
+    /// * On a [slab](Self::is_slab) viscous flow has the factors of planar meshes, whatever its cells.
     pub fn choose_on_mesh(&mut self, mesh: &Mesh, threads: usize) -> Option<f64> {
-        let linear = &self.linear;
+        let (linear, slab) = (&self.linear, self.is_slab(mesh));
         let decides = if linear.open {
-            mesh.planar.is_none() && is_of_hexahedra(&Counts::of(mesh)) && !self.turns(mesh)
+            mesh.planar.is_none() && !slab && is_of_hexahedra(&Counts::of(mesh)) && !self.turns(mesh)
         } else {
             linear.fill.is_none() && linear.method == MethodName::Multicolor
         };
-        let found = decides.then(|| stretching(mesh, threads))?;
-        if self.is_stretched(found, mesh.planar.is_some()) {
-            self.take_stretched(self.is_slab(mesh));
-        }
-        Some(found)
+        let found = decides.then(|| stretching(mesh, threads));
+        let stretched = found.is_some_and(|found| self.is_stretched(found, mesh.planar.is_some()));
+        self.take_mesh(stretched, slab);
+        found
     }
 
     /// Whether a mesh is a few cells wide between planes of symmetry.
@@ -130,13 +130,15 @@ impl CaseFile {
         of_case.chain(pairs_of(mesh)).any(|pair| is_turned(mesh, &pair))
     }
 
-    /// Preconditions as on a stretched mesh: by lines of hexahedra in viscous flow, by factors in inviscid flow, with the fill of planar meshes on a
-    /// slab.
-    pub fn take_stretched(&mut self, slab: bool) {
+    /// Preconditions as on such a mesh: viscous flow by factors with the fill of planar meshes on a slab, else by lines where it is stretched; inviscid flow by
+    /// factors where it is stretched.
+    pub fn take_mesh(&mut self, stretched: bool, slab: bool) {
         let linear = &mut self.linear;
-        if linear.open {
+        if linear.open && slab {
+            linear.fill = Some(PLANAR_FILL);
+        } else if linear.open && stretched {
             (linear.precond, linear.precond_sweeps) = (PrecondName::Lines, LINE_SWEEPS);
-        } else {
+        } else if stretched {
             (linear.method, linear.precond) = (MethodName::Gmres, PrecondName::Ilu0);
             linear.fill = slab.then_some(PLANAR_FILL);
         }

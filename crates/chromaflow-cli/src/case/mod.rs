@@ -385,7 +385,7 @@ pub struct LinearSection {
     /// mesh. Where neither `method` nor `precond` is given, gmres around four sweeps of them.
     pub lines: PathBuf,
     /// Level of fill of the factors of ilu0: 0 for the blocks of the matrix, 1, 2, ... for more of them. Where neither
-    /// this nor `method` is given, 2 on planar meshes and 1 on others in Newton-Krylov steps of viscous flow, and of inviscid flow on
+    /// this nor `method` is given, 2 on planar meshes and slabs and 1 on others in Newton-Krylov steps of viscous flow, and of inviscid flow on
     /// meshes with such cells; else 0.
     pub fill: Option<u32>,
     /// Order in which ilu0 takes the rows; sweeps go by color.

@@ -397,17 +397,24 @@ fn stretched_meshes_of_inviscid_flow_take_factors() {
 #[test]
 fn stretched_slabs_take_the_fill_of_planar_meshes() {
     use chromaflow_flow::mesh::generate::{Cells, box_mesh};
-    let of = |layers: usize, sides: &str| {
+    let of = |flow: &str, layers: usize, sides: &str| {
         let mesh = box_mesh([8, 8, layers], [1.0, 0.01, 1.0], Cells::Hexes, 0.0);
-        let text = format!("[mesh]\nfile = \"w\"\n[boundary]\nzmin = \"{sides}\"\nzmax = \"{sides}\"\n");
+        let text =
+            format!("[mesh]\nfile = \"w\"\n{flow}[boundary]\nzmin = \"{sides}\"\nzmax = \"{sides}\"\n");
         let (_, case) = Case::of(Source::of_text(Path::new("a.toml"), &text), &[], Backend::Cpu).unwrap();
         let Case::Unstructured(mut case) = case else { unreachable!("a case of a mesh") };
         case.choose_on_mesh(&mesh, 1);
         assert_eq!(case.linear.method, MethodName::Gmres, "{layers} layers are stretched");
-        case.fill(false)
+        // Lines do without, wider meshes have the usual one.
+        assert!(flow.is_empty() || case.linear.fill.is_some() == (case.linear.precond == PrecondName::Ilu0));
+        case.linear.fill
     };
     let found = [(1, "symmetry"), (3, "symmetry"), (4, "symmetry"), (1, "slip_wall")];
-    assert_eq!(found.map(|(layers, sides)| of(layers, sides)), [2, 2, 1, 1].map(Fill::Level));
+    let viscous = "[flow]\nequations = \"laminar\"\nreynolds = 1e4\n";
+    for flow in ["", viscous] {
+        let fill = found.map(|(layers, sides)| of(flow, layers, sides));
+        assert_eq!(fill, [Some(2), Some(2), None, None], "{flow}");
+    }
 }
 
 /// Steady viscous flow on stretched hexahedra; not on cubes, on tetrahedra, or where the case says how.

@@ -269,9 +269,7 @@ pub fn follow((source, folder): (&Source, &Path), case: &CaseFile, ctx: &Context
     let Asked { markers, planar, stretched, slab } = asked(&ranks, None)?;
     let known: Vec<_> = markers.iter().map(|m| (m.name.clone(), super::known(m))).collect();
     let mut case = case.clone();
-    if stretched {
-        case.take_stretched(slab);
-    }
+    case.take_mesh(stretched, slab);
     let config = case.config(source, &known, planar)?;
     if let Some(gpu) = ctx.gpu() {
         gpu.prepare(chromaflow_flow::gpu::kernels_of(&config));
