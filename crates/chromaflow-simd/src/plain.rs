@@ -57,7 +57,15 @@ impl<const N: usize> Bits for PlainMask<N> {
     }
 }
 
-/// Dev builds call arithmetic: inlined it is a fifth of what physics compile to, in tests two fifths, for machines that have no vectors.
+/// Functions that dev builds call: inlined they were a quarter of the machine code of the tests of flows, for machines without vectors.
+macro_rules! arithmetic {
+    ($(fn $name:ident($($argument:tt)*) -> $result:ty $body:block)*) => { $(
+        #[cfg_attr(debug_assertions, inline(never))]
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        fn $name($($argument)*) -> $result $body
+    )* };
+}
+
 macro_rules! plain {
     ($elem:ty) => {
         operators!(#[cfg_attr(debug_assertions, inline(never))] #[cfg_attr(not(debug_assertions), inline(always))] [const N: usize] Plain<$elem, N>: |a, b|
@@ -70,65 +78,43 @@ macro_rules! plain {
 
         impl<const N: usize> Real for Plain<$elem, N> {
             type Mask = PlainMask<N>;
-            #[cfg_attr(debug_assertions, inline(never))]
-            #[cfg_attr(not(debug_assertions), inline(always))]
-            fn c(value: f64) -> Self {
-                Self([value as $elem; N])
-            }
-            #[cfg_attr(debug_assertions, inline(never))]
-            #[cfg_attr(not(debug_assertions), inline(always))]
-            fn sqrt(self) -> Self {
-                Self(self.0.map(<$elem>::sqrt))
-            }
-            #[cfg_attr(debug_assertions, inline(never))]
-            #[cfg_attr(not(debug_assertions), inline(always))]
-            fn abs(self) -> Self {
-                Self(self.0.map(<$elem>::abs))
-            }
-            #[cfg_attr(debug_assertions, inline(never))]
-            #[cfg_attr(not(debug_assertions), inline(always))]
-            fn exp(self) -> Self {
-                Self(self.0.map(<$elem>::exp))
-            }
-            #[cfg_attr(debug_assertions, inline(never))]
-            #[cfg_attr(not(debug_assertions), inline(always))]
-            fn ln(self) -> Self {
-                Self(self.0.map(<$elem>::ln))
-            }
-            #[cfg_attr(debug_assertions, inline(never))]
-            #[cfg_attr(not(debug_assertions), inline(always))]
-            fn atan(self) -> Self {
-                Self(self.0.map(<$elem>::atan))
-            }
-            #[cfg_attr(debug_assertions, inline(never))]
-            #[cfg_attr(not(debug_assertions), inline(always))]
-            fn powf(self, exponent: Self) -> Self {
-                Self(from_fn(|l| self.0[l].powf(exponent.0[l])))
-            }
-            #[cfg_attr(debug_assertions, inline(never))]
-            #[cfg_attr(not(debug_assertions), inline(always))]
-            fn lt(self, other: Self) -> PlainMask<N> {
-                PlainMask(from_fn(|l| self.0[l] < other.0[l]))
-            }
-            #[cfg_attr(debug_assertions, inline(never))]
-            #[cfg_attr(not(debug_assertions), inline(always))]
-            fn le(self, other: Self) -> PlainMask<N> {
-                PlainMask(from_fn(|l| self.0[l] <= other.0[l]))
-            }
-            #[cfg_attr(debug_assertions, inline(never))]
-            #[cfg_attr(not(debug_assertions), inline(always))]
-            fn gt(self, other: Self) -> PlainMask<N> {
-                PlainMask(from_fn(|l| self.0[l] > other.0[l]))
-            }
-            #[cfg_attr(debug_assertions, inline(never))]
-            #[cfg_attr(not(debug_assertions), inline(always))]
-            fn ge(self, other: Self) -> PlainMask<N> {
-                PlainMask(from_fn(|l| self.0[l] >= other.0[l]))
-            }
-            #[cfg_attr(debug_assertions, inline(never))]
-            #[cfg_attr(not(debug_assertions), inline(always))]
-            fn select(mask: PlainMask<N>, yes: Self, no: Self) -> Self {
-                Self(from_fn(|l| if mask.0[l] { yes.0[l] } else { no.0[l] }))
+            arithmetic! {
+                fn c(value: f64) -> Self {
+                    Self([value as $elem; N])
+                }
+                fn sqrt(self) -> Self {
+                    Self(self.0.map(<$elem>::sqrt))
+                }
+                fn abs(self) -> Self {
+                    Self(self.0.map(<$elem>::abs))
+                }
+                fn exp(self) -> Self {
+                    Self(self.0.map(<$elem>::exp))
+                }
+                fn ln(self) -> Self {
+                    Self(self.0.map(<$elem>::ln))
+                }
+                fn atan(self) -> Self {
+                    Self(self.0.map(<$elem>::atan))
+                }
+                fn powf(self, exponent: Self) -> Self {
+                    Self(from_fn(|l| self.0[l].powf(exponent.0[l])))
+                }
+                fn lt(self, other: Self) -> PlainMask<N> {
+                    PlainMask(from_fn(|l| self.0[l] < other.0[l]))
+                }
+                fn le(self, other: Self) -> PlainMask<N> {
+                    PlainMask(from_fn(|l| self.0[l] <= other.0[l]))
+                }
+                fn gt(self, other: Self) -> PlainMask<N> {
+                    PlainMask(from_fn(|l| self.0[l] > other.0[l]))
+                }
+                fn ge(self, other: Self) -> PlainMask<N> {
+                    PlainMask(from_fn(|l| self.0[l] >= other.0[l]))
+                }
+                fn select(mask: PlainMask<N>, yes: Self, no: Self) -> Self {
+                    Self(from_fn(|l| if mask.0[l] { yes.0[l] } else { no.0[l] }))
+                }
             }
         }
 

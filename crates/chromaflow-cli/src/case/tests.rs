@@ -405,15 +405,15 @@ fn stretched_slabs_take_the_fill_of_planar_meshes() {
         let Case::Unstructured(mut case) = case else { unreachable!("a case of a mesh") };
         case.choose_on_mesh(&mesh, 1);
         assert_eq!(case.linear.method, MethodName::Gmres, "{layers} layers are stretched");
-        // Lines do without, wider meshes have the usual one.
-        assert!(flow.is_empty() || case.linear.fill.is_some() == (case.linear.precond == PrecondName::Ilu0));
-        case.linear.fill
+        (case.linear.precond, case.fill(false))
     };
     let found = [(1, "symmetry"), (3, "symmetry"), (4, "symmetry"), (1, "slip_wall")];
     let viscous = "[flow]\nequations = \"laminar\"\nreynolds = 1e4\n";
     for flow in ["", viscous] {
-        let fill = found.map(|(layers, sides)| of(flow, layers, sides));
-        assert_eq!(fill, [Some(2), Some(2), None, None], "{flow}");
+        let wider = if flow.is_empty() { PrecondName::Ilu0 } else { PrecondName::Lines };
+        let slab = (PrecondName::Ilu0, Fill::Level(2));
+        let expected = [slab, slab, (wider, Fill::Level(1)), (wider, Fill::Level(1))];
+        assert_eq!(found.map(|(layers, sides)| of(flow, layers, sides)), expected, "{flow}");
     }
 }
 

@@ -46,7 +46,9 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: u
     let [range, walls] = walls::json(&y_plus);
     if ctx.verbose() {
         // Of slices nobody has the whole mesh.
-        if let Some(note) = in_parts(&prepared.mesh).filter(|_| solver.surface().is_none()) {
+        if solver.surface().is_none()
+            && let Some(note) = in_parts(&prepared.mesh)
+        {
             println!("note: {note}");
         }
         println!("\nmemory");
