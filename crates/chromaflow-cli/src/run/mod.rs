@@ -9,6 +9,7 @@ mod flow;
 pub mod incompressible;
 mod interrupt;
 mod march;
+mod openings;
 mod oscillation;
 pub mod over_ranks;
 mod prepare;

@@ -5,6 +5,7 @@ use super::cautions::{Side, Told, idle_reynolds, open_layer_of, slipping};
 use super::flow::Flow;
 use super::history::Equations;
 use super::march::{Finished, Run};
+use super::openings::{self, Given};
 use super::over_ranks::{self, Division};
 use super::profiles::WallUnits;
 use super::unstructured::refused;
@@ -146,6 +147,12 @@ struct OnGrid<'a, S: Host> {
 }
 
 impl<S: GridSystem> OnGrid<'_, S> {
+    /// What the flow was given, for [`openings`].
+    fn given(&self) -> Given<'_> {
+        let config = &self.config;
+        Given { conditions: &config.boundaries, gamma: config.gas.gamma, mach: config.freestream.mach }
+    }
+
     fn go(mut self, run: &Run<'_>) -> CliResult {
         compute_on_gpu(&mut self.solver, self.ctx, run.source)?;
         let done = run.go(&mut self);
@@ -280,7 +287,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
     fn remarks(&self) -> Vec<String> {
         let reynolds = self.config.freestream.reynolds * self.config.reference.length;
         let outflow = S::outflow(&self.solver).unwrap_or_default();
-        let through = summary::through(&outflow, &self.config.boundaries);
+        let through = openings::told(&outflow, self.given());
         let turbulent = (self.config.turbulence.as_ref(), reynolds);
         summary::apart(through, summary::heights_of("cells at", self.solver.y_plus(), turbulent))
     }
@@ -353,7 +360,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         over_ranks::facts(S::division(&self.solver), &self.solver, &mut facts);
         facts.insert("walls".to_owned(), summary::walls(self.solver.y_plus()));
         if let Some(outflow) = S::outflow(&self.solver) {
-            facts.insert("outflow".to_owned(), summary::outflow(&outflow));
+            openings::insert(&mut facts, &outflow, self.given());
         }
         if self.config.turbulence.is_some() {
             let model = self.case.turbulence.model;

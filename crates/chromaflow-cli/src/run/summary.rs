@@ -13,7 +13,7 @@ use chromaflow::Outcome;
 use chromaflow_flow::StepReport;
 use chromaflow_flow::config::{Boundary, Reference, Time, TurbulenceConfig, WallTreatment};
 use chromaflow_flow::flux::RoeFix;
-use chromaflow_flow::march::{BadPlace, Coefficients, Forces, Outflow, Part, Spread};
+use chromaflow_flow::march::{BadPlace, Coefficients, Forces, Part, Spread};
 use chromaflow_flow::turbulence::end_of_log_layer;
 use chromaflow_flow::unstructured::RankReport;
 use serde_json::{Map, Value, json};
@@ -110,40 +110,6 @@ pub fn walls(y_plus: Vec<(String, Spread)>) -> Value {
         .into_iter()
         .map(|(wall, y)| (wall, json!({ "y_plus": { "min": y.min, "mean": y.mean, "max": y.max } })));
     Value::Object(walls.collect())
-}
-
-/// What leaves through open markers.
-pub fn outflow(markers: &[Outflow]) -> Value {
-    let of = |o: &Outflow| {
-        json!({
-            "mass_flow": o.mass_flow, "pressure": o.pressure,
-            "total_pressure": o.total_pressure, "total_temperature": o.total_temperature,
-        })
-    };
-    Value::Object(markers.iter().map(|o| (o.marker.clone(), of(o))).collect())
-}
-
-/// The same in words, where there is more than far fields.
-pub fn through(markers: &[Outflow], conditions: &BTreeMap<String, Boundary>) -> Vec<String> {
-    let far = |o: &Outflow| conditions.get(&o.marker).is_none_or(|b| *b == Boundary::Farfield);
-    if markers.iter().all(far) {
-        return Vec::new();
-    }
-    let head = format!(
-        "{:20} {:>12} {:>12} {:>12} {:>12}",
-        "leaves", "mass", "p / p_inf", "p0 / p_inf", "T0 / T_inf"
-    );
-    let masses = Look::of(markers.iter().map(|o| o.mass_flow));
-    let line = |o: &Outflow| {
-        let ratios = [o.pressure, o.total_pressure, o.total_temperature];
-        let looks = ratios.map(|ratio| (Look::of([ratio]), ratio));
-        // Where nothing passes there is no mean of what does.
-        let text =
-            |(look, ratio): (Look, f64)| if ratio.is_finite() { look.text(ratio) } else { "-".to_owned() };
-        let [p, p0, t0] = looks.map(text);
-        format!("{:20} {:>12} {p:>12} {p0:>12} {t0:>12}", o.marker, masses.text(o.mass_flow))
-    };
-    [head].into_iter().chain(markers.iter().map(line)).collect()
 }
 
 /// Two lists of lines with an empty one between them, where neither is empty.
@@ -415,25 +381,6 @@ pub fn peak_bytes() -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Mass flows of meshes in micrometres are legible, ratios beside them as they always are.
-    #[test]
-    fn what_passes_through_is_legible_in_any_unit() {
-        let of = |marker: &str, mass_flow| Outflow {
-            marker: marker.to_owned(),
-            mass_flow,
-            pressure: 1.0170814,
-            total_pressure: 1.0168763,
-            total_temperature: 1.0001444,
-        };
-        let conditions = [("left", Boundary::Extrapolation), ("right", Boundary::Extrapolation)];
-        let conditions = conditions.map(|(name, b)| (name.to_owned(), b)).into();
-        let lines = through(&[of("left", -2.5e-10), of("right", 2.25e-10)], &conditions);
-        assert!(lines[1].contains(" -2.50000e-10    1.0170814 "), "{lines:?}");
-        assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{lines:?}");
-        let lines = through(&[of("left", -0.25), of("right", -1e-12)], &conditions);
-        assert!(lines[1].contains("  -0.2500000 ") && lines[2].contains("   0.0000000 "), "{lines:?}");
-    }
 
     /// What grows is told as such.
     #[test]

@@ -64,11 +64,16 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         let from = last.clone().filter(|_| !args.cold);
         let sets = point_sets(&swept, &fixed, value);
         let mut point = one(args, &quiet, &sets, &folder, from.as_deref(), value);
-        if !point.converged && from.is_some() && !run::interrupted() {
+        // What the point before it has left behind may be another flow than the one asked for.
+        let doubtful = !point.converged || !point.unmet().is_empty();
+        if doubtful && from.is_some() && !run::interrupted() {
             point = one(args, &quiet, &sets, &folder, None, value);
         }
         if ctx.verbose() {
             println!("{}", row(&point));
+            for what in point.unmet() {
+                println!("{:14}{what}", "");
+            }
         }
         if point.converged {
             last = Some(point.folder.join(run::RESTART));
@@ -97,6 +102,15 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
 
 fn point_sets(swept: &Swept, fixed: &[String], value: &str) -> Vec<String> {
     fixed.iter().cloned().chain([format!("{}={value}", swept.key)]).collect()
+}
+
+impl Point {
+    /// What its open markers were given and did not get.
+    fn unmet(&self) -> Vec<&str> {
+        self.summary["unmet"]
+            .as_array()
+            .map_or_else(Vec::new, |all| all.iter().filter_map(Value::as_str).collect())
+    }
 }
 
 /// Runs one point. Whatever goes wrong is its outcome.

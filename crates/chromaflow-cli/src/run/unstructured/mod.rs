@@ -11,6 +11,7 @@ use super::cautions::{Side, Told, coincident, folded, idle_reynolds, open_layer,
 use super::flow::{Flow, in_one_piece};
 use super::history::Equations;
 use super::march::{Finished, Run};
+use super::openings::{self, Given};
 use super::over_ranks::{self, Division};
 use super::{Args, Prepared, prepare, summary};
 use crate::case::{CaseFile, Source};
@@ -210,6 +211,12 @@ fn lines_of(order: &PlanReport) -> String {
 }
 
 impl OnMesh<'_> {
+    /// What the flow was given, for [`openings`].
+    fn given(&self) -> Given<'_> {
+        let config = &self.prepared.config;
+        Given { conditions: &config.boundaries, gamma: config.gas.gamma, mach: config.freestream.mach }
+    }
+
     fn division(&self) -> Option<Division<'_>> {
         let division = self.solver.division().map(|division| (division.ranks as usize, division.balance));
         Division::of(division, self.solver.halo_path())
@@ -325,7 +332,7 @@ impl Flow for OnMesh<'_> {
 
     fn remarks(&self) -> Vec<String> {
         let config = &self.prepared.config;
-        let through = summary::through(&self.solver.outflow(), &config.boundaries);
+        let through = openings::told(&self.solver.outflow(), self.given());
         let reynolds = config.freestream.reynolds * config.reference.length;
         let turbulent = (config.turbulence.as_ref(), reynolds);
         summary::apart(through, summary::heights_of("nodes off", self.solver.y_plus(), turbulent))
@@ -392,7 +399,7 @@ impl Flow for OnMesh<'_> {
         });
         let Value::Object(mut facts) = facts else { unreachable!("written above") };
         facts.insert("walls".to_owned(), summary::walls(self.solver.y_plus()));
-        facts.insert("outflow".to_owned(), summary::outflow(&self.solver.outflow()));
+        openings::insert(&mut facts, &self.solver.outflow(), self.given());
         let setup = self.solver.setup_seconds().iter().map(|&(stage, s)| (stage.to_owned(), json!(s)));
         let setup = [("read".to_owned(), json!(self.read))].into_iter().chain(setup);
         facts.insert("setup_s".to_owned(), Value::Object(setup.collect()));
