@@ -121,7 +121,7 @@ impl Boundary {
             }
             // Begins with the free stream's.
             Self::MassFlowOutlet { mass_flow } => {
-                Condition { outlet: Outlet::new(gas, free[4], &free), mass_flow, ..none }
+                Condition { outlet: Outlet::new(gas, free[4], &free), mass_flow, held: free[4], ..none }
             }
         }
     }

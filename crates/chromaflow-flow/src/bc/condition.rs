@@ -78,6 +78,8 @@ pub struct Condition<T> {
     pub cutoff_mach: T,
     /// Of outlets that adapt their pressure: mass flow out through the marker; else 0.
     pub mass_flow: T,
+    /// Of these: the pressure from which they do, see [`adapted_pressure`](super::adapted_pressure).
+    pub held: T,
     /// Of isothermal walls, over the free stream's.
     pub temperature: T,
     /// Of walls without slip.
@@ -96,6 +98,7 @@ impl Condition<f64> {
             outlet: Outlet { pressure: 0.0, total_temperature: 1.0, width: 0.0 },
             cutoff_mach: 1.0,
             mass_flow: 0.0,
+            held: 0.0,
             temperature: 0.0,
             motion: Motion::NONE,
         }
@@ -113,6 +116,7 @@ impl Condition<f64> {
             outlet: self.outlet.lift(),
             cutoff_mach: T::c(self.cutoff_mach),
             mass_flow: T::c(self.mass_flow),
+            held: T::c(self.held),
             temperature: T::c(self.temperature),
             motion: self.motion.lift(),
         }

@@ -14,7 +14,7 @@ const SIZE: usize = 8
     + size_of::<Inlet<f64>>()
     + size_of::<VelocityInlet<f64>>()
     + size_of::<Outlet<f64>>()
-    + 3 * size_of::<f64>()
+    + 4 * size_of::<f64>()
     + size_of::<Motion<f64>>();
 const _: () =
     assert!(size_of::<Condition<f64>>() == SIZE, "no field is missing here and nothing lies between fields");
@@ -60,9 +60,11 @@ pub(crate) fn download_pressures(
         return Ok(());
     }
     let at = (offset_of!(Condition<f64>, outlet) + offset_of!(Outlet<f64>, pressure)) / 8;
+    let held = offset_of!(Condition<f64>, held) / 8;
     for (words, condition) in from.download()?.chunks_exact(SIZE / 8).zip(conditions) {
         if condition.mass_flow > 0.0 {
             condition.outlet.pressure = f64::from_bits(words[at]);
+            condition.held = f64::from_bits(words[held]);
         }
     }
     Ok(())

@@ -40,10 +40,11 @@ kernels! {
         boundary_fluxes: BoundaryFluxes { at: BoundaryNodes, out: Write<f64> },
         adapt_outlets: AdaptOutlets {
             outlets: Read<u32>, node_of: Read<u32>, areas: Read<f64>, nodes: Read<f64>, params: Read<Params>,
-            conditions: Share<Condition<f64>>, flows: Write<f64>,
+            alone: u32, hold: u32, conditions: Share<Condition<f64>>, flows: Write<f64>,
         },
         adapt_by_flows: AdaptByFlows {
-            count: u32, outlets: Read<u32>, flows: Read<f64>, conditions: Share<Condition<f64>>,
+            count: u32, outlets: Read<u32>, flows: Read<f64>, params: Read<Params>, alone: u32,
+            hold: u32, conditions: Share<Condition<f64>>,
         },
     }
 }

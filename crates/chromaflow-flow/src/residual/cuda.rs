@@ -322,7 +322,7 @@ impl ResidualCuda {
         }?)
     }
 
-    /// Adapts the back pressure of outlets of given mass flow to the state `nodes`.
+    /// Adapts the back pressure of outlets of given mass flow to the state `nodes`; with `hold` it is the one that the next are adapted from.
     ///
     /// **Twin**: [`adapt_outlets`](super::adapt_outlets). **Launch shape**: a thread block an outlet.
     ///
@@ -335,8 +335,10 @@ impl ResidualCuda {
         params: &Params,
         nodes: &DeviceBuffer<f64>,
         share: Option<&ShareCuda>,
+        (alone, hold): (bool, bool),
     ) -> Result<(), GpuError> {
         let count = boundary.outlets.len() / 3;
+        let (alone, hold) = (u32::from(alone), u32::from(hold));
         let mut flows = match share {
             Some(_) if count > 0 => Some(DeviceBuffer::<f64>::zeroed(stream, 2 * count)?),
             _ => None,
@@ -345,7 +347,8 @@ impl ResidualCuda {
         unsafe {
             enqueue! { self.kernels.adapt_outlets.launch(count, 256), stream, AdaptOutlets {
                 outlets: &boundary.outlets, node_of: &boundary.outlet_nodes, areas: &boundary.outlet_areas,
-                nodes, params: &params.values, conditions: &boundary.conditions, flows: flows.as_ref(),
+                nodes, params: &params.values, alone, hold, conditions: &boundary.conditions,
+                flows: flows.as_ref(),
             } }?;
         }
         let (Some(flows), Some(share)) = (&mut flows, share) else { return Ok(()) };
@@ -355,8 +358,8 @@ impl ResidualCuda {
         // SAFETY: as above.
         Ok(unsafe {
             enqueue! { self.kernels.adapt_by_flows.launch(blocks(count, 128), 128), stream, AdaptByFlows {
-                count: count as u32, outlets: &boundary.outlets, flows: &*flows,
-                conditions: &boundary.conditions,
+                count: count as u32, outlets: &boundary.outlets, flows: &*flows, params: &params.values,
+                alone, hold, conditions: &boundary.conditions,
             } }
         }?)
     }

@@ -138,14 +138,15 @@ impl Inviscid<'_> {
     }
 }
 
-/// Adapts the back pressure of outlets of given mass flow to the state `nodes`: one step a residual, each sum in the order of
-/// the patch's nodes; over ranks, of the nodes that each owns.
+/// Adapts the back pressure of outlets of given mass flow to the state `nodes` ([`adapted_pressure`]), each sum in the order of the patch's nodes; over
+/// ranks, of the nodes that each owns.
 pub fn adapt_outlets(
     dual: &Dual,
     nodes: &[NodeRecord],
     gas: Gas<f64>,
     rows: Option<&Rows>,
     conditions: &mut [Condition<f64>],
+    alone: f64,
 ) {
     for (patch, condition) in dual.patches.iter().zip(conditions) {
         if condition.mass_flow > 0.0 {
@@ -172,8 +173,7 @@ pub fn adapt_outlets(
                     (flow, slope) = (sums[0], sums[1]);
                 }
             }
-            let pressure = condition.outlet.pressure;
-            condition.outlet.pressure = adapted_pressure(pressure, flow, slope, condition.mass_flow);
+            condition.outlet.pressure = adapted_pressure(condition, gas, flow, slope, alone);
         }
     }
 }

@@ -202,10 +202,11 @@ boundary_fluxes(BoundaryFluxes) {
 
 // The back pressure of outlets of given mass flow, a thread block an outlet {patch, range of its nodes and areas}. Over
 // ranks first the flow through the nodes that each owns, `flows` [outlets][2], then the pressure by the flow through
-// all.
-__device__ __forceinline__ void adapt(Condition& condition, double flow, double slope) {
-    condition.outlet.pressure =
-        pointwise::adapted_pressure(condition.outlet.pressure, flow, slope, condition.mass_flow);
+// all. With `hold` it is the one that the next are adapted from.
+__device__ __forceinline__ void adapt(Condition& condition, pointwise::Gas<double> gas, double flow, double slope,
+                                      u32 alone, u32 hold) {
+    condition.outlet.pressure = pointwise::adapted_pressure(condition, gas, flow, slope, (double)alone);
+    if (hold) condition.held = condition.outlet.pressure;
 }
 extern "C" __global__ void __launch_bounds__(256)
 adapt_outlets(AdaptOutlets) {
@@ -220,10 +221,11 @@ adapt_outlets(AdaptOutlets) {
     block_sums(sum);
     if (threadIdx.x) return;
     if (flows) flows[2 * blockIdx.x] = sum[0], flows[2 * blockIdx.x + 1] = sum[1];
-    else adapt(condition, sum[0], sum[1]);
+    else adapt(condition, params->gas(), sum[0], sum[1], alone, hold);
 }
 extern "C" __global__ void __launch_bounds__(128)
 adapt_by_flows(AdaptByFlows) {
     const u32 at = blockIdx.x * 128 + threadIdx.x;
-    if (at < count) adapt(conditions[outlets[3 * at]], flows[2 * at], flows[2 * at + 1]);
+    if (at >= count) return;
+    adapt(conditions[outlets[3 * at]], params->gas(), flows[2 * at], flows[2 * at + 1], alone, hold);
 }

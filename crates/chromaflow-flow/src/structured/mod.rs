@@ -106,6 +106,7 @@ impl System for StructuredSystem {
         let mut times = std::mem::take(&mut self.times);
         let walls = times.timed(Part::Residual, || {
             self.adapt_outlets();
+            self.hold_outlets();
             self.compute_residual(at.bdf)
         });
         let found = times.timed(Part::Misc, || self.measured(walls));
@@ -257,6 +258,9 @@ impl OnGrid for StructuredSystem {
 impl StructuredSystem {
     /// States beyond boundaries and interfaces. Viscous terms also need those beyond edges, which come with a second round.
     fn fill_ghosts(&mut self) {
+        if self.config.takes_newton() {
+            self.adapt_outlets();
+        }
         let rounds = if self.physics.transport.is_some() { 2 } else { 1 };
         for _ in 0..rounds {
             for patch in &self.patches {

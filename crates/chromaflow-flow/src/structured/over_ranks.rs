@@ -93,11 +93,17 @@ impl StructuredSystem {
         all.map(|n| n as usize)
     }
 
-    /// One step of the back pressure of outlets of given mass flow.
+    /// Goes on from the back pressures that there are.
+    pub(super) fn hold_outlets(&mut self) {
+        let everywhere = self.over.iter_mut().flat_map(|over| &mut over.patches);
+        everywhere.chain(&mut self.patches).for_each(|patch| patch.condition.hold());
+    }
+
+    /// Back pressures of outlets of given mass flow, by the state.
     pub(super) fn adapt_outlets(&mut self) {
-        let gas = self.physics.gas;
+        let (gas, alone) = (self.physics.gas, if self.config.takes_newton() { 0.0 } else { 1.0 });
         let (Some(Over { patches, .. }), Some(ranks)) = (&mut self.over, &self.part.over) else {
-            return boundary::adapt_outlets(gas, &mut self.patches, &self.blocks);
+            return boundary::adapt_outlets(gas, &mut self.patches, &self.blocks, alone);
         };
         let outlets = boundary::outlets(patches);
         if outlets.is_empty() {
@@ -109,7 +115,7 @@ impl StructuredSystem {
         let flows = ranks.of_all(patches.len(), own);
         for outlet in outlets {
             let sum = outlet.iter().fold([0.0; 2], |[f, s], &p| [f + flows[p][0], s + flows[p][1]]);
-            boundary::set_pressure(patches, &outlet, sum);
+            boundary::set_pressure(gas, patches, &outlet, sum, alone);
         }
         for (patch, &number) in self.patches.iter_mut().zip(&self.part.numbers) {
             patch.condition.outlet.pressure = patches[number].condition.outlet.pressure;

@@ -2,7 +2,7 @@
 
 use super::FlowSolver;
 use super::FlowSystem;
-use crate::config::{FlowConfig, Hybrid, Nonlinear, Quadratic, TurbulenceModel};
+use crate::config::{FlowConfig, Hybrid, Quadratic, TurbulenceModel};
 use crate::coupled::{Coupled, CoupledState, CoupledSystem, FlowView};
 use crate::equations::perfect_gas::State;
 use crate::equations::{Equations, PerfectGas};
@@ -155,8 +155,7 @@ impl FlowSystem {
 
     /// The steps of the systems beside the flow, from the state that its own step starts from.
     pub(super) fn advance_coupled(&mut self, at: &Moment, times: &mut Times) -> Result<Advanced, FlowError> {
-        let newton = matches!(self.config.implicit.nonlinear, Nonlinear::NewtonKrylov(_)) && at.together;
-        let together = newton || self.is_tight(at);
+        let together = self.steps_by_newton(at) || self.is_tight(at);
         self.with_coupled(at, |view, coupled| {
             let mut all = Advanced::default();
             for system in coupled {

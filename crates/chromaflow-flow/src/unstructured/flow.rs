@@ -20,7 +20,7 @@ use crate::march::{
 use crate::mesh::periodic::Images;
 use crate::parallel;
 use crate::ranks::Rows;
-use crate::residual::{TurnedEdges, ViscousElements, adapt_outlets, primitive_of};
+use crate::residual::{TurnedEdges, ViscousElements, primitive_of};
 use crate::wall_law::LawNode;
 use chromaflow::Jacobian;
 use chromaflow::dist::Share;
@@ -126,7 +126,8 @@ impl System for FlowSystem {
     fn residual(&mut self, at: &Moment) -> Result<Measured, FlowError> {
         let mut times = std::mem::take(&mut self.times);
         times.timed(Part::Residual, || {
-            adapt_outlets(&self.dual, &self.nodes, self.gas, self.over.as_ref(), &mut self.boundaries);
+            self.adapt_outlets(at);
+            self.boundaries.iter_mut().for_each(Condition::hold);
             self.compute_residual(at);
         });
         let coupled = if self.coupled.is_empty() {
@@ -315,6 +316,11 @@ impl FlowSystem {
         }
     }
 
+    /// Whether the step is one of Newton's, with all that the flow depends on.
+    pub(super) fn steps_by_newton(&self, at: &Moment) -> bool {
+        matches!(self.config.implicit.nonlinear, Nonlinear::NewtonKrylov(_)) && at.together
+    }
+
     /// Finds the update; what is left of the linear system's residual, where that is known, or the row of a diagonal block that
     /// cannot be inverted.
     fn solve_linear(&mut self, at: &Moment, times: &mut Times) -> Result<Option<f64>, usize> {
@@ -328,7 +334,9 @@ impl FlowSystem {
             self.linear.as_ref().expect(AT_HAND).convert(&mut self.jacobian);
         });
         times.timed(Part::LinearSolver, || match self.config.implicit.nonlinear {
-            Nonlinear::NewtonKrylov(options) if at.together => self.solve_newton(at, &options).map(Some),
+            Nonlinear::NewtonKrylov(options) if self.steps_by_newton(at) => {
+                self.solve_newton(at, &options).map(Some)
+            }
             _ if self.is_tight(at) => self.solve_tight(at),
             _ => {
                 let linear = self.linear.as_mut().expect(AT_HAND);

@@ -7,15 +7,24 @@ use crate::flux::{LayerFix, RoeFix};
 use crate::gradient::{Gradient, least_squares};
 use crate::jacobian::Assembly;
 use crate::march::Moment;
-use crate::residual::{Inviscid, node_limits};
+use crate::residual::{Inviscid, adapt_outlets, node_limits};
 use chromaflow::Jacobian;
 use chromaflow::dist::Links;
 use chromaflow_device::Buffer;
 use std::sync::Arc;
 
 impl FlowSystem {
+    /// Back pressures of outlets of given mass flow, by the state.
+    pub(super) fn adapt_outlets(&mut self, at: &Moment) {
+        let alone = if self.steps_by_newton(at) { 0.0 } else { 1.0 };
+        adapt_outlets(&self.dual, &self.nodes, self.gas, self.over.as_ref(), &mut self.boundaries, alone);
+    }
+
     pub(crate) fn compute_residual(&mut self, at: &Moment) {
         self.exchange_states();
+        if self.steps_by_newton(at) {
+            self.adapt_outlets(at);
+        }
         let second_order = at.is_second_order(&self.config.space);
         let with_gradients = self.has_gradients(at);
         let mut gradients = std::mem::take(&mut self.gradients);

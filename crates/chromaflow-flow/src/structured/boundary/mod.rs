@@ -6,8 +6,7 @@ pub(super) mod turned;
 use super::block::BlockState;
 use super::residual::Physics;
 use crate::bc::{
-    Condition, ConditionClass, Outlet, adapted_pressure, condition_class, condition_flux_jacobian,
-    flux_slip_wall,
+    Condition, ConditionClass, adapted_pressure, condition_class, condition_flux_jacobian, flux_slip_wall,
 };
 use crate::equations::perfect_gas::{
     N, State, StateBlock, continued_flux, face_flow, ghost_states, pressure_on, wall_friction_block,
@@ -239,20 +238,26 @@ impl PatchState {
     }
 }
 
-/// Adapts the back pressure of outlets of given mass flow, one step a residual; the patches of a marker are one outlet, and
-/// each sum has the order of their faces.
-pub(super) fn adapt_outlets(gas: Gas<f64>, patches: &mut [PatchState], blocks: &[BlockState]) {
+/// Adapts the back pressure of outlets of given mass flow ([`adapted_pressure`]); the patches of a marker are one outlet, and each sum has the order
+/// of their faces.
+pub(super) fn adapt_outlets(gas: Gas<f64>, patches: &mut [PatchState], blocks: &[BlockState], alone: f64) {
     for outlet in outlets(patches) {
         let sum = outlet.iter().fold([0.0; 2], |sum, &p| patches[p].add_outflow(gas, blocks, sum));
-        set_pressure(patches, &outlet, sum);
+        set_pressure(gas, patches, &outlet, sum, alone);
     }
 }
 
 /// Sets the pressure of an outlet, with these patches, from the flow through it and its slope.
-pub(super) fn set_pressure(patches: &mut [PatchState], outlet: &[usize], [flow, slope]: [f64; 2]) {
-    let Condition { outlet: Outlet { pressure, .. }, mass_flow, .. } = patches[outlet[0]].condition;
+pub(super) fn set_pressure(
+    gas: Gas<f64>,
+    patches: &mut [PatchState],
+    outlet: &[usize],
+    [flow, slope]: [f64; 2],
+    alone: f64,
+) {
+    let pressure = adapted_pressure(&patches[outlet[0]].condition, gas, flow, slope, alone);
     for &p in outlet {
-        patches[p].condition.outlet.pressure = adapted_pressure(pressure, flow, slope, mass_flow);
+        patches[p].condition.outlet.pressure = pressure;
     }
 }
 

@@ -74,10 +74,12 @@ kernels! {
     pub(in crate::structured) struct AtBoundary {
         adapt_outlets: AdaptOutlets {
             total: u64, ptr: Read<u32>, parts: Read<u32>, faces: Read<[u32; 2]>, sides: Read<Side>,
-            w: Read<f64>, area: Read<f64>, setup: Read<Setup>, conditions: Share<Condition<f64>>, flows: Write<f64>,
+            w: Read<f64>, area: Read<f64>, setup: Read<Setup>, alone: u32, hold: u32,
+            conditions: Share<Condition<f64>>, flows: Write<f64>,
         },
         adapt_by_flows: AdaptByFlows {
-            count: u32, ptr: Read<u32>, parts: Read<u32>, flows: Read<f64>, conditions: Share<Condition<f64>>,
+            count: u32, ptr: Read<u32>, parts: Read<u32>, flows: Read<f64>, setup: Read<Setup>,
+            alone: u32, hold: u32, conditions: Share<Condition<f64>>,
         },
         fill_ghosts: FillGhosts {
             count: u32, total: u64, columns: Read<[u32; 2]>, middles: Read<f64>,

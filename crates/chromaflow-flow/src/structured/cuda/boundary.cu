@@ -25,12 +25,16 @@ __device__ __forceinline__ View view_of(const Side& side, u64 total, u64 at, con
 }
 
 // Sets the back pressure of an outlet whose parts here are those from `first` to `end`, from the flow through all of it
-// and its slope.
-static __device__ void adapt(Condition* conditions, const u32* parts, u32 first, u32 end, double flow, double slope) {
+// and its slope; with `hold` it is the one that the next are adapted from.
+static __device__ void adapt(Condition* conditions, pointwise::Gas<double> gas, const u32* parts, u32 first, u32 end,
+                             double flow, double slope, u32 alone, u32 hold) {
     if (first == end) return;
     const Condition& one = conditions[parts[3 * first]];
-    const double pressure = pointwise::adapted_pressure(one.outlet.pressure, flow, slope, one.mass_flow);
-    for (u32 part = first; part < end; part++) conditions[parts[3 * part]].outlet.pressure = pressure;
+    const double pressure = pointwise::adapted_pressure(one, gas, flow, slope, (double)alone);
+    for (u32 part = first; part < end; part++) {
+        conditions[parts[3 * part]].outlet.pressure = pressure;
+        if (hold) conditions[parts[3 * part]].held = pressure;
+    }
 }
 
 // The back pressure of outlets of given mass flow, a thread block each; `parts` {patch, range of its faces} from
@@ -52,14 +56,15 @@ adapt_outlets(AdaptOutlets) {
     if (flows)
         flows[2 * blockIdx.x] = sum[0], flows[2 * blockIdx.x + 1] = sum[1];
     else
-        adapt(conditions, parts, first, end, sum[0], sum[1]);
+        adapt(conditions, setup->gas(), parts, first, end, sum[0], sum[1], alone, hold);
 }
 
 // The same by the flows of all ranks, a thread an outlet.
 extern "C" __global__ void __launch_bounds__(128)
 adapt_by_flows(AdaptByFlows) {
     const u32 n = blockIdx.x * 128 + threadIdx.x;
-    if (n < count) adapt(conditions, parts, ptr[n], ptr[n + 1], flows[2 * n], flows[2 * n + 1]);
+    if (n >= count) return;
+    adapt(conditions, setup->gas(), parts, ptr[n], ptr[n + 1], flows[2 * n], flows[2 * n + 1], alone, hold);
 }
 
 // States of the two ghosts of each column {cell, patch}; columns of one launch do not read each other's ghosts.

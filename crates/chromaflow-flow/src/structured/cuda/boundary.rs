@@ -11,8 +11,10 @@ use chromaflow_device::cuda::DeviceBuffer;
 use chromaflow_device::enqueue;
 
 impl StructuredCuda {
-    /// Back pressures of outlets of given mass flow, a thread block each; over ranks by what flows out on all of them.
-    pub(super) fn adapt_outlets(&self) -> Result<(), GpuError> {
+    /// Back pressures of outlets of given mass flow, a thread block each; over ranks by what flows out on all of them. With `hold` it is the one that the
+    /// next are adapted from.
+    pub(super) fn adapt_outlets(&self, hold: bool) -> Result<(), GpuError> {
+        let (alone, hold) = (u32::from(!self.steps_by_newton()), u32::from(hold));
         let (t, count) = (&self.tables, self.tables.outlet_ptr.len() - 1);
         let share = self.share.as_ref().filter(|_| count > 0);
         let mut flows = share.map(|_| DeviceBuffer::<f64>::zeroed(&self.stream, 2 * count)).transpose()?;
@@ -20,8 +22,8 @@ impl StructuredCuda {
         unsafe {
             enqueue! { self.at_boundary.adapt_outlets.launch(count, 256), &self.stream, AdaptOutlets {
                 total: self.total(), ptr: &t.outlet_ptr, parts: &t.outlet_parts, faces: &t.faces,
-                sides: &t.sides, w: &self.w, area: &self.area, setup: &self.setup, conditions: &t.conditions,
-                flows: flows.as_ref(),
+                sides: &t.sides, w: &self.w, area: &self.area, setup: &self.setup, alone, hold,
+                conditions: &t.conditions, flows: flows.as_ref(),
             } }?;
         }
         let (Some(flows), Some(share)) = (&mut flows, share) else { return Ok(()) };
@@ -33,13 +35,16 @@ impl StructuredCuda {
         Ok(unsafe {
             enqueue! { launch, &self.stream, AdaptByFlows {
                 count: count as u32, ptr: &t.outlet_ptr, parts: &t.outlet_parts, flows: &*flows,
-                conditions: &t.conditions,
+                setup: &self.setup, alone, hold, conditions: &t.conditions,
             } }
         }?)
     }
 
     /// States beyond boundaries and interfaces; twice in viscous flow, for those beyond edges.
     pub(super) fn fill_ghosts(&mut self) -> Result<(), GpuError> {
+        if self.steps_by_newton() {
+            self.adapt_outlets(false)?;
+        }
         let (t, total) = (&self.tables, self.total());
         let rounds = if self.viscous.is_some() { 2 } else { 1 };
         for _ in 0..rounds {

@@ -406,7 +406,7 @@ impl System for StructuredCuda {
         self.counts.copy_from(&self.no_counts.slice())?;
         self.clock.start(&self.stream)?;
         let running = Part::Residual.begin();
-        self.adapt_outlets()?;
+        self.adapt_outlets(true)?;
         self.fluxes_out()?;
         self.eddies_residual(at.bdf)?;
         self.clock.done(running, &self.stream)?;

@@ -320,8 +320,7 @@ impl System for FlowCuda {
         self.counts.copy_from(&self.no_counts.slice())?;
         self.clock.start(&self.stream)?;
         let running = Part::Residual.begin();
-        let (stream, share) = (&self.stream, self.share.as_deref());
-        self.residual_kernels.adapt_outlets(stream, &self.boundary, &self.params, &self.nodes, share)?;
+        self.adapt_outlets(at, true)?;
         self.compute_residual(at)?;
         self.clock.done(running, &self.stream)?;
         self.each_timed(at, |system, view| system.enqueue_residual(view, at))?;
@@ -348,7 +347,7 @@ impl System for FlowCuda {
         self.linear_of_step(is_tight).find_scale()?;
         self.clock.done(running, &self.stream)?;
         let running = Part::LinearSolver.begin();
-        let newton = self.newton.is_some() && at.together;
+        let newton = self.steps_by_newton(at);
         let reduction = if newton {
             self.solve_newton(at)?
         } else if is_tight {

@@ -6,6 +6,7 @@ use super::arguments::{
     MirrorResidual, RefreshNodes, ResidualNorms, WallForces, WallResidual,
 };
 use super::{AT_HAND, Count, FlowCuda, coupled};
+use crate::config::Nonlinear;
 use crate::coupled::CoupledSystemCuda;
 use crate::gpu::{blocks, source};
 use crate::jacobian::cuda::ReplacedRows;
@@ -20,8 +21,30 @@ pub(crate) fn kernel_source() -> KernelSource {
 }
 
 impl FlowCuda {
+    /// Whether the step is one of Newton's, with all that the flow depends on.
+    pub(super) fn steps_by_newton(&self, at: &Moment) -> bool {
+        matches!(self.config.implicit.nonlinear, Nonlinear::NewtonKrylov(_)) && at.together
+    }
+
+    /// Back pressures of outlets of given mass flow, by the state; with `hold` the next are adapted from them.
+    pub(super) fn adapt_outlets(&self, at: &Moment, hold: bool) -> Result<(), GpuError> {
+        let share = self.share.as_deref();
+        let how = (!self.steps_by_newton(at), hold);
+        self.residual_kernels.adapt_outlets(
+            &self.stream,
+            &self.boundary,
+            &self.params,
+            &self.nodes,
+            share,
+            how,
+        )
+    }
+
     pub(super) fn compute_residual(&mut self, at: &Moment) -> Result<(), GpuError> {
         self.exchange_states()?;
+        if self.steps_by_newton(at) {
+            self.adapt_outlets(at, false)?;
+        }
         self.params.damp(at.damped, at.hard)?;
         let second_order = at.is_second_order(&self.config.space);
         if second_order || self.coupled_gradients {

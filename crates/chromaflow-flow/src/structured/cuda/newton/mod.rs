@@ -513,6 +513,11 @@ impl StructuredCuda {
         Some(done)
     }
 
+    /// Whether steps are Newton-Krylov steps.
+    pub(in crate::structured::cuda) fn steps_by_newton(&self) -> bool {
+        matches!(self.method, Method::Newton(_))
+    }
+
     /// The implicit part of a Newton-Krylov step; none where steps are plain ones.
     pub(super) fn solve_newton(&mut self, at: &Moment) -> Option<Result<Result<f64, usize>, GpuError>> {
         self.with_newton(|newton, flow| newton.solve(flow, at))
