@@ -9,13 +9,13 @@ use crate::vector::{axpy, xpay};
 use chromaflow_device::Team;
 use std::convert::Infallible;
 
-/// BiCGStab with the preconditioner on the right: seven vectors of memory however long it runs.
+/// BiCGStab with the preconditioner on the right: eight vectors of memory however long it runs.
 ///
 /// The preconditioner must stay the same from one iteration to the next. When the shadow residual becomes orthogonal
 /// to the residual the method starts anew from where it is; when that happens again at once, it has broken down.
 ///
-/// **Precision**: f64, sums chunked: the iterates do not depend on the number of threads. The final residual is
-/// computed anew; where the recurrence has run away from it, the method starts anew.
+/// **Precision**: f64, sums chunked: the iterates do not depend on the number of threads. The residual is computed anew in the end and whenever it has
+/// fallen by an order; where the recurrence has run away from it, the method starts anew. What is handed back is the best solution of those looked at.
 /// **Outcome**: as [`Gmres`](super::Gmres); [`Outcome::Diverged`] also when the residual has grown by ten orders.
 /// **Source**: van der Vorst (1992).
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,10 +36,10 @@ impl BiCgStab {
         control: &Control,
     ) -> Solve {
         let HostSystem { mut r, x, .. } = HostSystem::new(team, a, b, x);
-        let mut own: [Vec<f64>; 5] = std::array::from_fn(|_| vec![0.0; b.len()]);
-        let [shadow, p, v, t, z] = &mut own;
-        let Ok(solve) =
-            bicgstab(&mut HostVectors { team, a, m, b, all: [shadow, p, v, t, z, &mut r, x] }, control);
+        let mut own: [Vec<f64>; 6] = std::array::from_fn(|_| vec![0.0; b.len()]);
+        let [shadow, p, v, t, kept, z] = &mut own;
+        let all: [&mut [f64]; COUNT] = [shadow, p, v, t, kept, z, &mut r, x];
+        let Ok(solve) = bicgstab(&mut HostVectors { team, a, m, b, all }, control);
         solve
     }
 }
@@ -51,6 +51,7 @@ pub(super) enum Name {
     P,
     V,
     T,
+    Kept,
     Z,
     R,
     X,
@@ -81,6 +82,8 @@ pub(super) trait Space: System {
 enum RunEnd {
     /// The recurrence says so; the residual must be looked at.
     Converged,
+    /// The recurrence has run away from the residual.
+    Parted,
     Limit,
     /// Whoever listens has had enough.
     Stopped,
@@ -97,8 +100,14 @@ pub(super) fn bicgstab<S: Space>(space: &mut S, control: &Control) -> Result<Sol
             break outcome;
         }
         let (before, at) = (norm, monitor.iterations());
-        let end = run(space, &mut monitor)?;
+        space.copy(Name::X, Name::Kept)?;
+        let mut best = norm;
+        let end = run(space, &mut monitor, &mut best)?;
         norm = space.residual()?;
+        if norm.is_nan() || norm > best {
+            space.copy(Name::Kept, Name::X)?;
+            norm = space.residual()?;
+        }
         match end {
             RunEnd::Diverged => break Outcome::Diverged { iteration: monitor.iterations() },
             RunEnd::Stagnated => break Outcome::Stagnated,
@@ -107,7 +116,7 @@ pub(super) fn bicgstab<S: Space>(space: &mut S, control: &Control) -> Result<Sol
                 break Outcome::IterationLimit;
             }
             RunEnd::Breakdown if monitor.iterations() < at + 2 => break Outcome::Breakdown { row: 0 },
-            RunEnd::Converged if !monitor.converged(norm) && norm > 0.5 * before => {
+            RunEnd::Converged | RunEnd::Parted if !monitor.converged(norm) && norm > 0.5 * before => {
                 break Outcome::Stagnated;
             }
             _ => monitor.correct(norm),
@@ -116,8 +125,11 @@ pub(super) fn bicgstab<S: Space>(space: &mut S, control: &Control) -> Result<Sol
     Ok(monitor.finish(outcome, norm))
 }
 
-/// Iterates from the residual r, which is also the shadow residual.
-fn run<S: Space>(space: &mut S, monitor: &mut Monitor) -> Result<RunEnd, S::Error> {
+/// A recurrence whose residual is so many times smaller than the true one has run away from it.
+const PARTED: f64 = 10.0;
+
+/// Iterates from the residual r, of norm `best`, which is also the shadow residual; keeps better solutions, and the norm of their residual.
+fn run<S: Space>(space: &mut S, monitor: &mut Monitor, best: &mut f64) -> Result<RunEnd, S::Error> {
     space.copy(Name::R, Name::Shadow)?;
     space.copy(Name::R, Name::P)?;
     let [mut rho] = space.dots([(Name::R, Name::R)])?;
@@ -182,6 +194,18 @@ fn run<S: Space>(space: &mut S, monitor: &mut Monitor) -> Result<RunEnd, S::Erro
         }
         if tiny(next, shadow * norm) {
             return Ok(RunEnd::Breakdown);
+        }
+        if norm < 0.1 * *best {
+            space.copy(Name::R, Name::T)?;
+            let looked_at = space.residual()?;
+            space.copy(Name::T, Name::R)?;
+            if looked_at < *best {
+                space.copy(Name::X, Name::Kept)?;
+                *best = looked_at;
+            }
+            if looked_at.is_nan() || looked_at > PARTED * norm {
+                return Ok(RunEnd::Parted);
+            }
         }
         let beta = next / rho * (alpha / omega);
         rho = next;

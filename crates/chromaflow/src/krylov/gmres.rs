@@ -17,9 +17,11 @@ use std::convert::Infallible;
 ///
 /// The basis is kept orthogonal by classical Gram-Schmidt, whose second pass is left out where the first leaves nothing for it
 /// to do: two reductions over the team an iteration however long the basis is. At every restart the residual is computed anew,
-/// so that the outcome never rests on a recurrence alone.
+/// so that the outcome never rests on a recurrence alone. Where rounding has made a cycle's solution worse than it was, as next to singular matrices, as many of
+/// its directions are taken as are a gain, found by bisection; what is handed back is the best solution that a cycle began or ended with.
 ///
-/// **Memory**: 2 m + 2 vectors, m + 3 with a fixed preconditioner, kept between solves.
+/// **Memory**: 2 m + 3 vectors, m + 4 with a fixed preconditioner, kept between solves; one less where products are not
+/// [exact](LinearOperator::is_exact), whose solutions are taken as they come.
 /// **Precision**: f64, sums chunked ([`vector`](crate::vector)): the iterates do not depend on the number of threads.
 /// **Outcome**: [`Outcome::Converged`], [`Outcome::IterationLimit`], [`Outcome::Stagnated`] (three cycles that lower
 /// the residual by less than a thousandth), [`Outcome::Breakdown`] (the Krylov space ends before the tolerance, as it
@@ -44,6 +46,7 @@ pub struct Gmres {
     longest: usize,
     v: Vec<Vec<f64>>,
     z: Vec<Vec<f64>>,
+    kept: Vec<f64>,
 }
 
 /// The least-squares problem of one cycle: a Hessenberg matrix made upper triangular by Givens rotations.
@@ -53,11 +56,22 @@ struct LeastSquares {
     rotations: Vec<(f64, f64)>,
     /// Right-hand side; its last entry is the residual norm.
     g: Vec<f64>,
+    /// The residual norm before the first column and after each.
+    estimates: Vec<f64>,
 }
+
+/// A residual so many times its estimate shows that rounding has made a solution worthless.
+const BELIEVED: f64 = 4.0;
+/// Pivots of a least-squares problem that differ by more than this part are next to a singular matrix's.
+const SPREAD: f64 = 1e-6;
+/// A cycle that leaves more than this part of the residual is slow.
+const HALF: f64 = 0.5;
+/// A residual that is larger than before by more than rounding.
+const LARGER: f64 = 1.001;
 
 impl LeastSquares {
     fn new(beta: f64) -> Self {
-        Self { r: Vec::new(), rotations: Vec::new(), g: vec![beta] }
+        Self { r: Vec::new(), rotations: Vec::new(), g: vec![beta], estimates: vec![beta] }
     }
 
     /// Takes a column `h` of j + 2 entries; the residual norm after it.
@@ -75,12 +89,29 @@ impl LeastSquares {
         let last = self.g[j];
         self.g[j] = c * last;
         self.g.push(-s * last);
+        self.estimates.push((s * last).abs());
         (s * last).abs()
     }
 
-    /// The minimizer; directions that A and M take to zero get no weight.
-    fn solve(&self) -> Vec<f64> {
-        let n = self.r.len();
+    fn len(&self) -> usize {
+        self.r.len()
+    }
+
+    /// Whether columns are next to dependent ones: their solution is large, and what it gains may be rounding.
+    fn is_near_singular(&self) -> bool {
+        let pivots = || self.r.iter().enumerate().map(|(j, column)| column[j]);
+        pivots().fold(f64::INFINITY, f64::min) < SPREAD * pivots().fold(0.0, f64::max)
+    }
+
+    /// Whether a residual `now`, with all columns, is larger than before, or what rounding has made of the estimate.
+    fn is_lost(&self, now: f64) -> bool {
+        let last = self.estimates[self.len()];
+        let grows = now.is_nan() || now > LARGER * self.estimates[0];
+        grows || now > BELIEVED * last && self.is_near_singular()
+    }
+
+    /// The minimizer by the first `n` columns; directions that A and M take to zero get no weight.
+    fn solve(&self, n: usize) -> Vec<f64> {
         let mut y = self.g[..n].to_vec();
         for j in (0..n).rev() {
             let pivot = self.r[j][j];
@@ -97,13 +128,13 @@ impl Gmres {
     /// GMRES that restarts after `restart` iterations (at least one).
     #[must_use]
     pub fn new(restart: usize) -> Self {
-        Self { restart: restart.max(1), longest: restart.max(1), v: Vec::new(), z: Vec::new() }
+        Self { restart: restart.max(1), longest: restart.max(1), ..Self::default() }
     }
 
     /// The same that restarts after another number of iterations, with the vectors it has.
     #[must_use]
     pub fn restarting(self, restart: usize) -> Self {
-        Self { v: self.v, z: self.z, ..Self::new(restart) }
+        Self { v: self.v, z: self.z, kept: self.kept, ..Self::new(restart) }
     }
 
     /// Lets cycles become longer, up to `longest` iterations: four times as long after each cycle that has not halved
@@ -146,7 +177,8 @@ impl Gmres {
         let system = HostSystem::new(team, a, b, x);
         self.v.retain(|v| v.len() == system.r.len());
         self.z.retain(|z| z.len() == system.r.len());
-        let mut basis = HostBasis { system, m, v: &mut self.v, z: &mut self.z };
+        self.kept.resize(if a.is_exact() { system.r.len() } else { 0 }, 0.0);
+        let mut basis = HostBasis { system, m, v: &mut self.v, z: &mut self.z, kept: &mut self.kept };
         let Ok(solve) = at_once(gmres(&mut basis, control, (self.restart, self.longest)));
         solve
     }
@@ -157,6 +189,9 @@ impl Gmres {
 pub(super) trait Basis {
     /// What may go wrong besides the numbers.
     type Error;
+
+    /// See [`LinearOperator::is_exact`].
+    fn is_exact(&self) -> bool;
 
     /// |b|
     fn size(&mut self) -> Result<f64, Self::Error>;
@@ -181,6 +216,12 @@ pub(super) trait Basis {
 
     /// x += sum of y_j z_j
     async fn correct(&mut self, y: &[f64]) -> Result<(), Self::Error>;
+
+    /// Keeps x.
+    fn keep(&mut self) -> Result<(), Self::Error>;
+
+    /// x as it was kept.
+    fn recall(&mut self) -> Result<(), Self::Error>;
 }
 
 /// The method: cycles of `restart` iterations, four times as many after one that has not halved the residual, up to
@@ -194,13 +235,17 @@ pub(super) async fn gmres<B: Basis>(
     let mut monitor = Monitor::from_norms(norm, basis.size()?, control);
     let mut length = restart.max(1);
     let mut aim = 1.0; // estimates must reach this part of the tolerance
+    let (keeps, mut best) = (basis.is_exact(), f64::INFINITY);
     let outcome = loop {
         if let Some(outcome) = monitor.stop(norm) {
             break outcome;
         }
-        let (y, end) = cycle(basis, norm, (length, aim), &mut monitor).await?;
-        basis.correct(&y).await?;
-        let now = basis.residual().await?;
+        if keeps && norm <= best {
+            basis.keep()?;
+            best = norm;
+        }
+        let (problem, end) = cycle(basis, norm, (length, aim), &mut monitor).await?;
+        let now = correct(basis, &problem, &monitor, keeps && norm <= best).await?;
         match end {
             CycleEnd::NotFinite => {
                 norm = now;
@@ -211,7 +256,7 @@ pub(super) async fn gmres<B: Basis>(
                 monitor.correct(norm);
                 break Outcome::IterationLimit;
             }
-            CycleEnd::SpaceEnds if !monitor.converged(now) && now > 0.5 * norm => {
+            CycleEnd::SpaceEnds if !monitor.converged(now) && now > HALF * norm => {
                 norm = now;
                 break Outcome::Breakdown { row: 0 };
             }
@@ -219,7 +264,7 @@ pub(super) async fn gmres<B: Basis>(
             CycleEnd::Estimate if !monitor.converged(now) => aim *= 0.1,
             _ => {}
         }
-        let slow = now > 0.5 * norm;
+        let slow = now > HALF * norm;
         norm = now;
         monitor.correct(norm);
         if slow && length < longest {
@@ -228,16 +273,53 @@ pub(super) async fn gmres<B: Basis>(
             break Outcome::Stagnated;
         }
     };
+    if keeps && (norm.is_nan() || norm > best) {
+        basis.recall()?;
+        norm = basis.residual().await?;
+    }
     Ok(monitor.finish(outcome, norm))
 }
 
-/// One cycle from a residual of norm `beta`: the weights of the directions.
+/// Corrects x by a cycle's directions; where it was kept and they are no gain, by as many of them as are one. The norm of the residual then.
+async fn correct<B: Basis>(
+    basis: &mut B,
+    problem: &LeastSquares,
+    monitor: &Monitor,
+    kept: bool,
+) -> Result<f64, B::Error> {
+    basis.correct(&problem.solve(problem.len())).await?;
+    let mut now = basis.residual().await?;
+    if !kept || monitor.converged(now) || !problem.is_lost(now) {
+        return Ok(now);
+    }
+    // Directions up to `good` bear it, those up to `bad` do not.
+    let (mut good, mut bad) = (0, problem.len());
+    let mut best = (bad, now.min(problem.estimates[0]));
+    while good + 1 < bad {
+        let middle = usize::midpoint(good, bad);
+        now = again(basis, &problem.solve(middle)).await?;
+        if now < best.1 {
+            best = (middle, now);
+        }
+        *(if now <= BELIEVED * problem.estimates[middle] { &mut good } else { &mut bad }) = middle;
+    }
+    again(basis, &problem.solve(best.0)).await
+}
+
+/// Another correction in the place of the last one; the norm of the residual.
+async fn again<B: Basis>(basis: &mut B, y: &[f64]) -> Result<f64, B::Error> {
+    basis.recall()?;
+    basis.correct(y).await?;
+    basis.residual().await
+}
+
+/// One cycle from a residual of norm `beta`: the problem of the weights of its directions.
 async fn cycle<B: Basis>(
     basis: &mut B,
     beta: f64,
     (length, aim): (usize, f64),
     monitor: &mut Monitor,
-) -> Result<(Vec<f64>, CycleEnd), B::Error> {
+) -> Result<(LeastSquares, CycleEnd), B::Error> {
     let mut problem = LeastSquares::new(beta);
     basis.begin(beta)?;
     for j in 0..length.min(monitor.left()) {
@@ -245,7 +327,7 @@ async fn cycle<B: Basis>(
         let before = basis.expand(j, &mut h).await?;
         if !before.is_finite() {
             monitor.push(f64::NAN);
-            return Ok((problem.solve(), CycleEnd::NotFinite));
+            return Ok((problem, CycleEnd::NotFinite));
         }
         let left = h[j + 1];
         // What is left of w after two passes is rounding.
@@ -256,18 +338,18 @@ async fn cycle<B: Basis>(
         let estimate = problem.push(h);
         monitor.push(estimate);
         if ends {
-            return Ok((problem.solve(), CycleEnd::SpaceEnds));
+            return Ok((problem, CycleEnd::SpaceEnds));
         }
         if monitor.converged(estimate / aim) {
-            return Ok((problem.solve(), CycleEnd::Estimate));
+            return Ok((problem, CycleEnd::Estimate));
         }
         let (iteration, residual) = monitor.last();
         if !basis.go_on(iteration, residual) {
-            return Ok((problem.solve(), CycleEnd::Stopped));
+            return Ok((problem, CycleEnd::Stopped));
         }
         basis.accept(j, left)?;
     }
-    Ok((problem.solve(), CycleEnd::Full))
+    Ok((problem, CycleEnd::Full))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -290,10 +372,15 @@ struct HostBasis<'a> {
     m: &'a mut dyn Preconditioner,
     v: &'a mut Vec<Vec<f64>>,
     z: &'a mut Vec<Vec<f64>>,
+    kept: &'a mut Vec<f64>,
 }
 
 impl Basis for HostBasis<'_> {
     type Error = Infallible;
+
+    fn is_exact(&self) -> bool {
+        self.system.a.is_exact()
+    }
 
     fn size(&mut self) -> Result<f64, Infallible> {
         self.system.size()
@@ -341,6 +428,16 @@ impl Basis for HostBasis<'_> {
         }
         Ok(())
     }
+
+    fn keep(&mut self) -> Result<(), Infallible> {
+        self.kept.copy_from_slice(self.system.x);
+        Ok(())
+    }
+
+    fn recall(&mut self) -> Result<(), Infallible> {
+        self.system.x.copy_from_slice(self.kept);
+        Ok(())
+    }
 }
 
 pub(super) fn vector_at(list: &mut Vec<Vec<f64>>, at: usize, n: usize) -> &mut Vec<f64> {
@@ -360,11 +457,15 @@ mod tests {
         let mut problem = LeastSquares::new(2.0);
         problem.push(vec![1.0, 3.0]);
         let residual = problem.push(vec![2.0, 4.0, 5.0]);
-        let y = problem.solve();
+        let y = problem.solve(2);
         let det = 10.0 * 45.0 - 14.0 * 14.0;
         let exact = [(2.0 * 45.0 - 14.0 * 4.0) / det, (10.0 * 4.0 - 14.0 * 2.0) / det];
         let left = [2.0 - exact[0] - 2.0 * exact[1], -3.0 * exact[0] - 4.0 * exact[1], -5.0 * exact[1]];
         assert!((y[0] - exact[0]).abs() < 1e-14 && (y[1] - exact[1]).abs() < 1e-14);
         assert!((residual - left.iter().map(|v| v * v).sum::<f64>().sqrt()).abs() < 1e-14);
+        // min |2 - h, -3 h| by the first column alone.
+        assert!(
+            (problem.solve(1)[0] - 0.2).abs() < 1e-15 && (problem.estimates[1] - 3.6f64.sqrt()).abs() < 1e-14
+        );
     }
 }

@@ -17,6 +17,12 @@ pub trait LinearOperator {
     /// `y = A x`
     fn apply(&self, team: &Team, x: &[f64], y: &mut [f64]);
 
+    /// Whether products are exact to rounding, as a matrix's, and not differences of residuals: what is worse than before is so by the method then, and
+    /// [`Gmres`](super::Gmres) takes less of it.
+    fn is_exact(&self) -> bool {
+        true
+    }
+
     /// The other ranks, where the map is a rank's part of a larger one: x are solutions then, y and r residuals, as
     /// [`dist`](crate::dist) has it.
     fn links(&self) -> Option<&dyn Links> {

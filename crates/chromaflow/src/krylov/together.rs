@@ -73,6 +73,7 @@ struct Column<'a> {
     /// Whether the preconditioner is one linear map.
     fixed: bool,
     x: Vec<f64>,
+    kept: Vec<f64>,
     r: Vec<f64>,
     v: Vec<Vec<f64>>,
     z: Vec<Vec<f64>>,
@@ -86,6 +87,10 @@ impl Column<'_> {
 
 impl Basis for Column<'_> {
     type Error = Infallible;
+
+    fn is_exact(&self) -> bool {
+        self.operator.is_exact()
+    }
 
     fn size(&mut self) -> Result<f64, Infallible> {
         Ok(self.inner().norm2(self.b))
@@ -135,6 +140,16 @@ impl Basis for Column<'_> {
         }
         Ok(())
     }
+
+    fn keep(&mut self) -> Result<(), Infallible> {
+        self.kept.clone_from(&self.x);
+        Ok(())
+    }
+
+    fn recall(&mut self) -> Result<(), Infallible> {
+        self.x.copy_from_slice(&self.kept);
+        Ok(())
+    }
 }
 
 impl Gmres {
@@ -163,8 +178,18 @@ impl Gmres {
         let (fixed, lengths) = (m.is_fixed(), self.lengths());
         let column = |(k, x): (usize, &&mut [f64])| {
             let (r, v, z) = (vec![0.0; n], Vec::new(), Vec::new());
-            let mut column =
-                Column { team, operator: a, desk: &desks[k], b: b[k], fixed, x: x.to_vec(), r, v, z };
+            let mut column = Column {
+                team,
+                operator: a,
+                desk: &desks[k],
+                b: b[k],
+                fixed,
+                x: x.to_vec(),
+                kept: Vec::new(),
+                r,
+                v,
+                z,
+            };
             Box::pin(async move {
                 let Ok(solve) = gmres(&mut column, control, lengths).await;
                 (solve, column.x)

@@ -72,6 +72,10 @@ struct Derivative<'a, 'b, S> {
 }
 
 impl<S: NewtonStepCuda> LinearOperatorCuda for Derivative<'_, '_, S> {
+    fn is_exact(&self) -> bool {
+        false
+    }
+
     fn multiply(&mut self, v: &DeviceBuffer<f64>, y: &mut DeviceBuffer<f64>) -> Result<(), GpuError> {
         let mut step = self.step.borrow_mut();
         let length = step.length(v)?;

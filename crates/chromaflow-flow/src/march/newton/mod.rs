@@ -134,6 +134,10 @@ impl<S: NewtonStep> LinearOperator for Derivative<'_, '_, S> {
         step.differentiate(h, v, y);
     }
 
+    fn is_exact(&self) -> bool {
+        false
+    }
+
     fn links(&self) -> Option<&dyn Links> {
         self.links
     }

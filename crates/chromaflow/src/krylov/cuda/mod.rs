@@ -33,6 +33,8 @@ pub struct KrylovCuda {
     /// Partial sums of inner products, and two results.
     work: DeviceBuffer<f64>,
     r: DeviceBuffer<f64>,
+    /// The best solution that was had.
+    kept: DeviceBuffer<f64>,
     /// Basis vectors of GMRES; those of BiCGStab but z.
     basis: Family,
     /// Preconditioned vectors.
@@ -50,6 +52,7 @@ impl KrylovCuda {
         Ok(Self {
             work: DeviceBuffer::zeroed(stream, vectors.partials() + 2)?,
             r: DeviceBuffer::zeroed(stream, 0)?,
+            kept: DeviceBuffer::zeroed(stream, 0)?,
             basis: Family::new(stream)?,
             directions: Family::new(stream)?,
             products: Products::new(&vectors)?,
@@ -75,6 +78,14 @@ impl KrylovCuda {
         self.basis.grow(stream, length + 1, n)?;
         self.directions.grow(stream, length, n)?;
         self.products.grow(stream, length + 1)
+    }
+
+    /// Room for the best solution, which only exact operators need.
+    fn reserve_kept(&mut self) -> Result<(), GpuError> {
+        if self.kept.len() != self.r.len() {
+            self.kept = DeviceBuffer::uninitialized(self.vectors.stream(), self.r.len())?;
+        }
+        Ok(())
     }
 
     /// |v|.
@@ -158,11 +169,12 @@ impl KrylovCuda {
         control: &Control,
     ) -> Result<Solve, GpuError> {
         self.reserve(b.len(), 3)?;
-        let Self { vectors, work, r, basis, directions, .. } = self;
+        self.reserve_kept()?;
+        let Self { vectors, work, r, kept, basis, directions, .. } = self;
         let ([shadow, p, v, t, ..], [z, ..]) = (&mut basis.vectors[..], &mut directions.vectors[..]) else {
             unreachable!("four vectors and one are there");
         };
-        let all = [shadow, p, v, t, z, r, x];
+        let all = [shadow, p, v, t, kept, z, r, x];
         bicgstab::bicgstab(&mut DeviceVectors { vectors, work, a, m, b, all }, control)
     }
 }
@@ -205,6 +217,10 @@ impl System for DeviceSystem<'_, '_> {
 impl Basis for DeviceSystem<'_, '_> {
     type Error = GpuError;
 
+    fn is_exact(&self) -> bool {
+        self.a.is_exact()
+    }
+
     fn size(&mut self) -> Result<f64, GpuError> {
         System::size(self)
     }
@@ -240,6 +256,15 @@ impl Basis for DeviceSystem<'_, '_> {
         }
         products.pass.upload_part(0..y.len(), y)?;
         products.combine(vectors.stream(), (directions, products.pass.part(0..y.len())), 1.0, self.x)
+    }
+
+    fn keep(&mut self) -> Result<(), GpuError> {
+        self.krylov.reserve_kept()?;
+        Ok(self.krylov.kept.copy_from(&self.x.slice())?)
+    }
+
+    fn recall(&mut self) -> Result<(), GpuError> {
+        Ok(self.x.copy_from(&self.krylov.kept.slice())?)
     }
 }
 

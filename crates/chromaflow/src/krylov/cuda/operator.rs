@@ -26,6 +26,11 @@ pub trait LinearOperatorCuda {
         r: &mut DeviceBuffer<f64>,
     ) -> Result<(), GpuError>;
 
+    /// Twin: [`LinearOperator::is_exact`](super::super::LinearOperator::is_exact).
+    fn is_exact(&self) -> bool {
+        true
+    }
+
     /// Where the rows are those of a rank: sums over them become sums over all ranks. Products and residuals are zero in ghosts then.
     fn share(&self) -> Option<&ShareCuda> {
         None
