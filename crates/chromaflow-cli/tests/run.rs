@@ -70,6 +70,36 @@ fn a_run_goes_on_where_it_ended() {
     assert!(rows.lines().count() >= 8, "the history goes on, too:\n{rows}");
 }
 
+/// A flow that has converged is a guess for another one, whose density it may leave at rest: that of a warmer wall, or of a thicker gas.
+#[test]
+fn a_restart_of_another_flow_counts_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    assert_eq!(chromaflow(folder, &["-q", "template", "flat-plate"]).0, 0);
+    let folder = folder.join("flat-plate");
+    let run = |out: &str, more: &[&str]| {
+        let args = [&["run", "case.toml", "--threads", "1", "--out", out], more].concat();
+        let (status, _, message) = chromaflow(&folder, &args);
+        assert_eq!(status, 0, "{message}");
+        (json(&folder.join(out).join("summary.json")), message)
+    };
+    let drag = |r: &Value| r["forces"]["cd"].as_f64().unwrap();
+    let (first, _) = run("first", &[]);
+    let file = "first/restart.safetensors";
+    let count = |r: &Value| r["iterations"].as_u64().unwrap();
+    let (same, message) = run("same", &["--restart", file]);
+    assert_eq!(count(&same), count(&first) + 1, "{message}");
+    assert!(!message.contains("another flow"), "{message}");
+    let wall = "boundary.wall={kind=\"no_slip\",temperature=1.5}";
+    for (name, set) in [("thick", "flow.reynolds=1e4"), ("warm", wall)] {
+        let (fresh, _) = run(&format!("{name}_fresh"), &["--set", set]);
+        let (on, message) = run(name, &["--restart", file, "--set", set]);
+        assert!(message.contains("is of another flow"), "{message}");
+        assert!((drag(&on) / drag(&fresh) - 1.0).abs() < 1e-6, "{name}: {} {}", drag(&on), drag(&fresh));
+        assert!((drag(&on) / drag(&first) - 1.0).abs() > 1e-3, "{name}");
+    }
+}
+
 #[test]
 fn the_number_of_threads_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();

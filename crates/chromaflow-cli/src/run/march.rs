@@ -159,7 +159,14 @@ impl Run<'_> {
         for name in resumed.missing.iter().filter(|_| self.ctx.verbose()) {
             eprintln!("note: the restart has no `{name}`, which starts anew");
         }
-        if self.args.anew {
+        if resumed.other_flow && self.ctx.verbose() {
+            eprintln!(
+                "note: {} is of another flow (stream, gas, model, condition or flux): this one starts from its state, and iterations and residuals \
+                 count anew",
+                path.display()
+            );
+        }
+        if self.args.anew || resumed.other_flow {
             return Ok((Vec::new(), Loads::default()));
         }
         let history = self.files.history();

@@ -58,7 +58,7 @@ use crate::output::Restart;
 use chromaflow::Outcome;
 use chromaflow_device::ranges::range;
 use control::{Coupling, FirstOrder, Seen};
-use progress::Next;
+use progress::{Next, PROBLEM};
 use std::time::Instant;
 
 /// Rounding errors of a residual over those of its fluxes: what gradients across cells lose that are thousands of times longer than high.
@@ -382,6 +382,7 @@ impl<S: Host> March<S> {
     pub(crate) fn start_restart(&self) -> Restart {
         let mut restart = Restart::default();
         self.progress.store(self.host.time(), &mut restart);
+        restart.set(PROBLEM, self.problem());
         self.control.store(&mut restart);
         self.first_order.store(&mut restart);
         if self.host.starts_apart() {
@@ -390,8 +391,25 @@ impl<S: Host> March<S> {
         restart
     }
 
-    /// Progress and step control from a restart; `levels`: whether it has earlier time levels.
+    /// A number that stands for what the flow is one of ([`FNV-1a`](http://www.isthe.com/chongo/tech/comp/fnv/), as many bits as a fact has).
+    fn problem(&self) -> f64 {
+        let hash = |h: u64, byte: u8| (h ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        (self.host.problem().bytes().fold(0xcbf2_9ce4_8422_2325, hash) >> 12) as f64
+    }
+
+    /// Whether the restart's run was for another flow than this one. The state is a guess for it then, whose residual may be nothing in density.
+    pub(crate) fn differs_from(&self, restart: &Restart) -> bool {
+        let steady = matches!(self.host.time(), Time::Steady(_));
+        steady && restart.facts.get(PROBLEM).is_some_and(|of| *of != self.problem())
+    }
+
+    /// Progress and step control from a restart; `levels`: whether it has earlier time levels. That of another flow's run counts for nothing.
     pub(crate) fn resume_progress(&mut self, restart: &Restart, levels: bool) {
+        if self.differs_from(restart) {
+            let mut restart = Restart { facts: restart.facts.clone(), fields: Vec::new() };
+            restart.forget_progress();
+            return self.resume_progress(&restart, levels);
+        }
         self.progress = Progress::from_restart(restart, levels);
         self.control.resume(restart);
         self.first_order = FirstOrder::from_restart(restart, self.host.first_order_steps());

@@ -274,8 +274,12 @@ impl Progress {
     }
 }
 
+/// The fact of a restart that stands for [`Host::problem`](super::Host::problem).
+pub(super) const PROBLEM: &str = "problem";
+
 /// Facts of a restart that tell how far a run has come, but nothing of its state.
-const OF_A_RUN: [&str; 26] = [
+const OF_A_RUN: [&str; 27] = [
+    PROBLEM,
     "iteration",
     "first_residual",
     "smallest_residual",

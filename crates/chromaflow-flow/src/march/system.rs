@@ -254,6 +254,12 @@ pub trait Host: System + Sized {
         LARGEST_APART
     }
 
+    /// What the flow is one of, in words: stream, gas, equations, conditions, fluxes, models; nothing of how it is found. Empty where residuals of all
+    /// equations end a run.
+    fn problem(&self) -> String {
+        String::new()
+    }
+
     /// Most steps at the start that are of first order in space.
     fn first_order_steps(&self) -> usize {
         0

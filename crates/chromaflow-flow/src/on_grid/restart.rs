@@ -83,7 +83,11 @@ impl<S: Shown> March<S> {
         }
         let restart = task.alone(places)?;
         S::go_on(self, &restart)?;
-        Ok(Resumed { missing: self.unknowns_missing_in(&restart), restart })
+        Ok(Resumed {
+            missing: self.unknowns_missing_in(&restart),
+            other_flow: self.differs_from(&restart),
+            restart,
+        })
     }
 
     /// A rank's part of it; only rank 0 has a task.
@@ -96,7 +100,7 @@ impl<S: Shown> March<S> {
         let (ranks, rows) = (&**over.share.ranks(), over.share.global());
         let [own, restart] = in_file.read(ranks, task.map(|(task, _)| task), rows, &places)?;
         S::go_on(self, &own)?;
-        Ok(Resumed { missing: self.unknowns_missing_in(&own), restart })
+        Ok(Resumed { missing: self.unknowns_missing_in(&own), other_flow: self.differs_from(&own), restart })
     }
 }
 

@@ -170,6 +170,12 @@ impl StructuredConfig {
         self.cutoff_mach.unwrap_or_else(|| if self.takes_newton() { (5.0 * fastest()).min(1.0) } else { 1.0 })
     }
 
+    /// See [`Host::problem`](crate::march::Host::problem).
+    pub(super) fn problem(&self) -> String {
+        let fluxes = (self.scheme, self.cutoff_mach, self.viscous, &self.turbulence);
+        format!("{:?}", (self.gas, self.freestream, self.equations, fluxes, &self.boundaries))
+    }
+
     /// Whether steps are Newton-Krylov steps.
     pub(super) fn takes_newton(&self) -> bool {
         matches!(self.implicit.nonlinear, Nonlinear::NewtonKrylov(_))

@@ -163,6 +163,10 @@ impl System for StructuredSystem {
 impl Host for StructuredSystem {
     type Control = CflControl;
 
+    fn problem(&self) -> String {
+        self.config.problem()
+    }
+
     fn time(&self) -> &Time {
         &self.config.time
     }

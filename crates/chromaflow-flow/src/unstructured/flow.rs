@@ -234,6 +234,13 @@ impl Host for FlowSystem {
         newton && self.coupled.iter().any(|system| system.physics.starts_apart())
     }
 
+    fn problem(&self) -> String {
+        let config = &self.config;
+        let (stream, conditions) = (config.freestream, (&config.boundaries, &config.partners));
+        let beside = (&config.scalar, &config.turbulence);
+        format!("{:?}", (config.gas, stream, config.equations, config.space, conditions, beside))
+    }
+
     fn first_order_steps(&self) -> usize {
         if self.config.space.second_order { self.config.implicit.first_order_steps } else { 0 }
     }

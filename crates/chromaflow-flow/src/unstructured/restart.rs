@@ -139,7 +139,11 @@ impl FlowSolver {
         }
         let restart = task.alone(mesh)?;
         self.go_on(&restart)?;
-        Ok(Resumed { missing: self.unknowns_missing_in(&restart), restart })
+        Ok(Resumed {
+            missing: self.unknowns_missing_in(&restart),
+            other_flow: self.differs_from(&restart),
+            restart,
+        })
     }
 
     /// A rank's part of it; only rank 0 has a task.
@@ -154,7 +158,7 @@ impl FlowSolver {
         let places = host.places_in_range(over, in_file, task.map(|(_, mesh)| mesh))?;
         let [own, restart] = in_file.read(ranks, task.map(|(task, _)| task), &over.file, &places)?;
         self.go_on(&own)?;
-        Ok(Resumed { missing: self.unknowns_missing_in(&own), restart })
+        Ok(Resumed { missing: self.unknowns_missing_in(&own), other_flow: self.differs_from(&own), restart })
     }
 }
 

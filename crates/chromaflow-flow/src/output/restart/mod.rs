@@ -31,6 +31,9 @@ pub struct Resumed {
     pub restart: Restart,
     /// Unknowns that it does not have: they stay as they are.
     pub missing: Vec<String>,
+    /// Whether its steady flow was another one, of another stream, gas, model, condition or flux: its state is a guess, and iterations and residuals
+    /// count anew.
+    pub other_flow: bool,
 }
 
 /// Why a restart file does not serve.

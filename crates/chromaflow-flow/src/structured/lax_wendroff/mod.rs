@@ -232,6 +232,10 @@ impl Host for LaxWendroffSystem {
 
     const EXPLICIT: bool = true;
 
+    fn problem(&self) -> String {
+        self.config.problem()
+    }
+
     fn time(&self) -> &Time {
         &self.config.time
     }
