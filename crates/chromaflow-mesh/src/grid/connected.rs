@@ -5,9 +5,13 @@ use crate::Groups;
 use crate::raw::mirror;
 use crate::{Kind, Mesh, volume};
 
+/// Points are one that differ by so much of the largest coordinate: a few units in its last place.
+const ROUNDING: f64 = 16.0 * f64::EPSILON;
+
 impl Grid {
     /// The grid as a mesh whose nodes on interfaces are one: what solvers of unstructured meshes can use. Hexahedra with
-    /// edges of no length (at an axis, at a sharp edge) become prisms and pyramids, faces without an area are left out.
+    /// edges of no length (at an axis, at a sharp edge), or of none but the rounding of coordinates, as R sin(pi) has it, become prisms and pyramids;
+    /// faces without an area are left out.
     ///
     /// # Errors
     /// When sides are periodic, or a hexahedron is collapsed to something else.
@@ -25,11 +29,13 @@ impl Grid {
                 same.join(number.node(interface.a.block, at), number.node(interface.b.block, other));
             }
         }
+        let largest = mesh.nodes.iter().flatten().fold(0.0, |most: f64, x| most.max(x.abs()));
+        let one = |a: [f64; 3], b: [f64; 3]| (0..3).all(|c| (a[c] - b[c]).abs() <= ROUNDING * largest);
         let collapsed: Vec<[u32; 2]> = mesh
             .hexes
             .iter()
             .flat_map(|h| Kind::Hexahedron.edges().iter().map(|e| e.map(|n| h[n])))
-            .filter(|&[a, b]| mesh.nodes[a as usize] == mesh.nodes[b as usize])
+            .filter(|&[a, b]| one(mesh.nodes[a as usize], mesh.nodes[b as usize]))
             .collect();
         for &[a, b] in &collapsed {
             same.join(a, b);
