@@ -257,6 +257,9 @@ impl<'de> Deserialize<'de> for BoundarySpec {
 /// Where a marker is: lowest and highest coordinates.
 pub type Extent = [[f64; 3]; 2];
 
+/// A wall is flat along an axis where its extent is less than this part of its largest.
+const FLAT: f64 = 0.03;
+
 impl BoundarySpec {
     /// The solver's condition. `extent` is the marker's; `planar` the coordinate that a planar grid lacks.
     fn boundary(
@@ -381,7 +384,7 @@ impl IncompressibleCase {
         Ok(Config {
             fluid: Fluid {
                 viscosity: f.viscosity,
-                compressibility: self.compressibility(markers),
+                compressibility: self.compressibility(markers, planar),
                 scalars: f.scalars.iter().map(scalar).collect(),
             },
             turbulence: match &self.turbulence {
@@ -429,9 +432,29 @@ impl IncompressibleCase {
         })
     }
 
-    /// Artificial compressibility as given, or the square of the case's [speed](Self::speed).
-    fn compressibility(&self, markers: &[(String, Extent)]) -> f64 {
-        self.incompressible.compressibility.unwrap_or_else(|| self.speed(markers).powi(2))
+    /// Artificial compressibility as given, or the square of the case's [speed](Self::speed) and that of 2 nu / l, with l the least
+    /// [width](Self::width) between walls: pseudo-sound must be as quick as friction is, whose pressures are those of creeping flow.
+    fn compressibility(&self, markers: &[(String, Extent)], planar: Option<usize>) -> f64 {
+        let creeping = 2.0 * self.incompressible.viscosity / self.width(markers, planar);
+        self.incompressible.compressibility.unwrap_or_else(|| self.speed(markers).powi(2) + creeping.powi(2))
+    }
+
+    /// The least extent of a wall along an axis, of those that are no [`FLAT`] part of its largest, and the least gap between two walls; infinite without any.
+    fn width(&self, markers: &[(String, Extent)], planar: Option<usize>) -> f64 {
+        let is_wall = |name: &String| self.boundary.get(name).is_some_and(|spec| spec.0.kind == Kind::Wall);
+        let walls: Vec<Extent> = markers.iter().filter(|m| is_wall(&m.0)).map(|m| m.1).collect();
+        let axes = || (0..3).filter(|d| Some(*d) != planar);
+        let of_one = |[low, high]: &Extent| {
+            let sizes = || axes().map(|d| high[d] - low[d]);
+            let largest = sizes().fold(0.0, f64::max);
+            sizes().filter(|size| *size > FLAT * largest).fold(f64::INFINITY, f64::min)
+        };
+        let gap = |a: &Extent, b: &Extent| {
+            let apart = axes().map(|d| (a[0][d] - b[1][d]).max(b[0][d] - a[1][d]).max(0.0));
+            apart.map(|gap| gap * gap).sum::<f64>().sqrt()
+        };
+        let pairs = walls.iter().enumerate().flat_map(|(n, a)| walls[..n].iter().map(move |b| gap(a, b)));
+        walls.iter().map(of_one).chain(pairs.filter(|gap| *gap > 0.0)).fold(f64::INFINITY, f64::min)
     }
 
     /// The fastest velocity that is told of; where there is none, what differences of pressure, sqrt(2 dp), forces and buoyancy, sqrt(f L) or f L^2 / (8 nu), can
