@@ -124,6 +124,17 @@ fn count(what: &'static str, value: i64) -> Result<usize, Fault> {
     }
 }
 
+const REAL: &str = "write real numbers in double precision, as PETSc's usual build does";
+
+/// Whether these are two numbers of 32 bits each, which no mark in the file tells: enough of them have second halves that are no multiple of a power
+/// of two as what rounding leaves is, and all halves lie within six orders of 1, which halves of mantissas do by chance only.
+fn are_pairs(values: &[f64]) -> bool {
+    let halves = |v: &f64| [(v.to_bits() >> 32) as u32, v.to_bits() as u32];
+    let near_one = |half: u32| half == 0 || (1e-6..1e6).contains(&f32::from_bits(half).abs());
+    let full = values.iter().filter(|v| halves(v)[1] & 0x1fff_ffff != 0).count();
+    full >= 8 && values.iter().flat_map(halves).all(near_one)
+}
+
 /// The matrix, and the vector that follows it.
 pub(super) fn read_matrix(input: &mut dyn BufRead) -> Result<(ScalarCsr, Option<Vec<f64>>), Located> {
     let mut file = Reader { input, at: 0, int: 4 };
@@ -171,12 +182,21 @@ pub(super) fn read_matrix(input: &mut dyn BufRead) -> Result<(ScalarCsr, Option<
             Err(Fault::Index { row: row_of(i) as i64, col: col.saturating_add(1), rows, cols })
         }
     })?;
+    let place = file.here();
     let values = file.reals(nnz, |i| (row_of(i), col_idx[i] as usize + 1))?;
+    if are_pairs(&values) {
+        let what = "values that are pairs of 32-bit numbers, complex ones in single precision,".to_owned();
+        return Err(place.fault(Fault::Unsupported { what, remedy: REAL }));
+    }
     let rhs = match file.class_id()? {
         None => None,
         Some(VECTOR) => Some(vector_body(&mut file)?),
         Some(other) => {
-            let fault = Fault::expected("the end, or a vector (class id 1211214)", other.to_string());
+            let fault = Fault::expected(
+                "the end, or a vector (class id 1211214), after values that are real numbers of 64 bits (single precision and complex numbers have other \
+                 lengths)",
+                other.to_string(),
+            );
             return Err(file.here().fault(fault));
         }
     };

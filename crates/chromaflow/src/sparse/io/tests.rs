@@ -109,6 +109,36 @@ fn petsc_faults_name_the_byte() {
     said(&|b| b[51] = 1, "expected the end, or a vector");
 }
 
+/// Complex numbers in single precision have the length of real ones in double; what they hold gives them away, and nothing else is taken for them.
+#[test]
+fn petsc_pairs_of_short_numbers_are_refused() {
+    let n = 12;
+    let with = |value: &dyn Fn(usize) -> f64| {
+        let mut bytes = Vec::new();
+        for number in [1_211_216, n, n, n].into_iter().chain(vec![1; n as usize]).chain(0..n) {
+            bytes.extend(i32::to_be_bytes(number));
+        }
+        (0..n as usize).for_each(|i| bytes.extend(value(i).to_be_bytes()));
+        petsc::read_matrix(&mut Cursor::new(bytes))
+    };
+    let pair = |i: usize| {
+        let [re, im] = [4.1 + i as f32, 0.3 - 0.7 * i as f32].map(f32::to_bits);
+        f64::from_bits(u64::from(re) << 32 | u64::from(im))
+    };
+    let error = with(&pair).expect_err("pairs").in_file(Path::new("a.petsc")).to_string();
+    assert!(
+        error.contains("complex ones in single precision") && error.contains("double precision"),
+        "{error}"
+    );
+    let thirds = |i: usize| (i as f64 + 1.0) / 3.0;
+    let short = |i: usize| f64::from(1.1_f32 + i as f32);
+    let waves = |i: usize| 1e5 * (i as f64 + 0.5).sin();
+    let wide = |i: usize| 10f64.powi(3 * i as i32 - 18) / 7.0;
+    for value in [&thirds as &dyn Fn(usize) -> f64, &short, &waves, &wide, &|i| i as f64] {
+        assert!(with(value).is_ok());
+    }
+}
+
 #[test]
 fn petsc_with_64_bit_indices() {
     let mut bytes = Vec::new();
