@@ -209,6 +209,11 @@ impl Context {
         self.verbose() && std::io::stderr().is_terminal()
     }
 
+    /// The `--json` file.
+    pub fn json(&self) -> Option<&PathBuf> {
+        self.global.json.as_ref()
+    }
+
     /// Writes `value` to the `--json` file, if there is one.
     ///
     /// # Errors

@@ -12,10 +12,11 @@ use chromaflow::solver::{
     BlockLayout, LinearSolverCuda, Method, MethodWord, NumericReport, PreconditionerKind, RowOrder,
     SolverError,
 };
+use chromaflow::sparse::ShapeError;
 use chromaflow::sparse::io::{
     BlockSizeFrom, MatrixFile, MatrixFileError, read_matrix, read_vector, write_vector,
 };
-use chromaflow::{LinearSolver, Policy, SolverOptions, Team, vector};
+use chromaflow::{LinearSolver, Outcome, Policy, SolverOptions, Team, vector};
 use chromaflow_device::cuda::Gpu;
 use serde_json::json;
 use std::io::Write;
@@ -39,11 +40,11 @@ pub struct Args {
     /// The known solution of `--rhs known` [default: 1 + sin(i) / 2]
     #[arg(long, value_name = "FILE")]
     known_solution: Option<PathBuf>,
-    /// How to solve: multicolor, jacobi, ilu0, gmres or bicgstab
+    /// How to solve: gmres, bicgstab; multicolor, gauss_seidel, ssor, jacobi or ilu0: corrections by that alone
     #[arg(long, default_value = "gmres", value_parser = parse_method)]
     method: MethodWord,
-    /// Preconditioner of gmres and bicgstab: multicolor, jacobi, ilu0 or none
-    #[arg(long, default_value = "multicolor", value_parser = parse_preconditioner)]
+    /// Preconditioner of gmres and bicgstab: ilu0, multicolor, gauss_seidel, ssor, jacobi or none
+    #[arg(long, default_value = "ilu0", value_parser = parse_preconditioner)]
     precond: PreconditionerKind,
     /// Precision of the sweeps: d, ds or dsh
     #[arg(long, default_value = "ds", value_parser = Policy::from_str)]
@@ -51,7 +52,7 @@ pub struct Args {
     /// Sweeps of a relaxation without tolerance [default: 15], or of the preconditioner [default: 1]
     #[arg(long, value_name = "K")]
     sweeps: Option<usize>,
-    /// Stop when ||b - A x|| <= T ||b||; 0 does all iterations [default: 1e-10; none for multicolor and jacobi]
+    /// Stop when ||b - A x|| <= T ||b||; 0 does all iterations [default: 1e-10 for gmres and bicgstab, else 0]
     #[arg(long, value_name = "T")]
     tol: Option<f64>,
     /// Most iterations: preconditioner applications, or sweeps
@@ -127,6 +128,7 @@ fn parse_coloring(s: &str) -> Result<ColoringMethod, String> {
 /// # Errors
 /// Bad input (status 2) or an unwritable result (status 3).
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
+    keep_apart(args, ctx)?;
     for path in [&args.solution, &args.history].into_iter().flatten() {
         ensure_writable(path)?;
     }
@@ -169,7 +171,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     });
     let times = Times { read: read_s, symbolic: symbolic_s, numeric: numeric_s, solve: solve_s };
     if ctx.verbose() {
-        say_result(&solve, norm(&x), error, &times);
+        say_result(&solve, options.method, norm(&x), error, &times);
     }
     if let Some(path) = &args.solution {
         match vector::first_not_finite(&team, &x) {
@@ -218,6 +220,69 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     Ok(Done::of(solve.outcome, options.tolerance > 0.0))
 }
 
+/// That no output is written over what is read, or over another output.
+fn keep_apart(args: &Args, ctx: &Context) -> CliResult<()> {
+    let rhs =
+        args.rhs.as_deref().filter(|rhs| !["ones", "embedded", "known"].contains(rhs)).map(PathBuf::from);
+    let inputs = [
+        ("the matrix", Some(&args.matrix)),
+        ("--rhs", rhs.as_ref()),
+        ("--known-solution", args.known_solution.as_ref()),
+    ];
+    let outputs = [
+        ("--solution", args.solution.as_ref()),
+        ("--history", args.history.as_ref()),
+        ("--json", ctx.json()),
+    ];
+    // A file that is yet to be has a folder that is there.
+    let place = |path: &PathBuf| {
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        path.canonicalize().ok().or_else(|| Some(folder.canonicalize().ok()?.join(path.file_name()?)))
+    };
+    let mut seen: Vec<(&str, PathBuf)> = Vec::new();
+    for (n, (what, path)) in inputs.into_iter().chain(outputs).enumerate() {
+        let Some(place) = path.and_then(place) else { continue };
+        if let Some((other, _)) = seen.iter().find(|(_, at)| n >= 3 && *at == place) {
+            let what =
+                format!("{what} would be written over {other}, {}: give it another name", place.display());
+            return Err(CliError::input(what));
+        }
+        seen.push((what, place));
+    }
+    Ok(())
+}
+
+/// What is wrong with the matrix, in the numbers of its file.
+fn in_file(args: &Args, nb: usize, error: &SolverError) -> CliError {
+    let place = |row: usize| match nb {
+        1 => format!("row {}", row + 1),
+        _ => format!("block row {} (rows {} to {})", row + 1, row * nb + 1, (row + 1) * nb),
+    };
+    let what = match error {
+        SolverError::Shape(ShapeError::MissingDiagonal { row }) => format!(
+            "{} has no diagonal block, and every row needs one: say --block-size where several unknowns belong together, write the entries that are \
+             missing as zeros, or put the rows in another order",
+            place(*row)
+        ),
+        SolverError::SingularDiagonal { count, row } => {
+            let (count, place) = (*count, place(*row));
+            if let PreconditionerKind::Ilu(_) = args.options().preconditioner {
+                format!(
+                    "{count} pivots of block ILU have no inverse, the first in {place}: try --precond multicolor, more --fill or another --order; none \
+                     helps where the matrix is singular"
+                )
+            } else {
+                format!(
+                    "{count} diagonal blocks have no inverse, the first in {place}: every unknown needs its own equation (a time term makes it so), or \
+                     the rows must be reordered"
+                )
+            }
+        }
+        other => other.to_string(),
+    };
+    CliError::input(format!("{}: {what}", args.matrix.display()))
+}
+
 /// A solve with what it took.
 struct Solved {
     solve: Solve,
@@ -236,9 +301,9 @@ fn on_cpu(
     (b, x): (&[f64], &mut [f64]),
     ctx: &Context,
 ) -> CliResult<Solved> {
-    let in_file = |e: SolverError| CliError::input(format!("{}: {e}", args.matrix.display()));
     let start = Instant::now();
     let (pattern, nb) = (file.matrix.pattern(), file.matrix.nb());
+    let in_file = |e: SolverError| in_file(args, nb, &e);
     let mut solver =
         LinearSolver::symbolic(Arc::clone(team), pattern, nb, args.options()).map_err(in_file)?;
     let symbolic_s = start.elapsed().as_secs_f64();
@@ -265,7 +330,7 @@ fn on_gpu(
 ) -> CliResult<Solved> {
     let failed = |e: SolverError| match e {
         SolverError::Gpu(GpuError::Cuda(e)) => CliError::environment(e.to_string()),
-        other => CliError::input(format!("{}: {other}", args.matrix.display())),
+        other => in_file(args, file.matrix.nb(), &other),
     };
     let start = Instant::now();
     let stream = gpu.stream().map_err(|e| CliError::environment(e.to_string()))?;
@@ -427,11 +492,22 @@ fn say_setup(order: &PlanReport, options: &SolverOptions, set: &NumericReport) {
     }
 }
 
-fn say_result(solve: &Solve, norm: f64, error: Option<f64>, times: &Times) {
+fn say_result(solve: &Solve, method: Method, norm: f64, error: Option<f64>, times: &Times) {
+    let outcome = match solve.outcome {
+        // Of the method, not of a row.
+        Outcome::Breakdown { .. } if method != Method::Richardson => "breakdown".to_owned(),
+        other => other.to_string(),
+    };
     println!(
-        "result:      {} after {} iterations, ||b - A x|| / ||b|| = {:.3e}",
-        solve.outcome, solve.iterations, solve.relative_residual
+        "result:      {outcome} after {} iterations, ||b - A x|| / ||b|| = {:.3e}",
+        solve.iterations, solve.relative_residual
     );
+    let ended = matches!(solve.outcome, Outcome::Breakdown { .. } | Outcome::Stagnated);
+    if ended && method != Method::Richardson {
+        println!(
+            "             the best solution found: a singular matrix, as of a pressure that nothing sets, has no better one unless b fits"
+        );
+    }
     println!("             ||x|| = {norm:.10e}");
     if let Some(error) = error {
         println!("             ||x - known|| / ||known|| = {error:.3e}");

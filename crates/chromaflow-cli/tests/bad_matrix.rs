@@ -94,7 +94,38 @@ fn nan() {
 #[test]
 fn a_zero_diagonal_block() {
     let matrix = GOOD.replace("3 3 4", "3 3 0").replace("4 4 4", "4 4 0");
-    refused(&matrix, &["--block-size", "2", "--rhs", "ones"], &["diagonal", "row 1"]);
+    let blocks = ["--block-size", "2", "--rhs", "ones"];
+    let sweeps = [&blocks[..], &["--precond", "multicolor"]].concat();
+    refused(&matrix, &sweeps, &["1 diagonal blocks", "block row 2 (rows 3 to 4)", "its own equation"]);
+    // Elimination fills it.
+    let (status, message) = solve(&matrix, &blocks);
+    assert_eq!(status, 0, "{message}");
+}
+
+/// Rows are those of the file, from 1, and a pivot is told from a block of the matrix.
+#[test]
+fn a_zero_pivot_and_a_missing_diagonal() {
+    let head = "%%MatrixMarket matrix coordinate real general\n";
+    let pivot = format!("{head}3 3 7\n1 1 1\n1 2 1\n2 1 1\n2 2 1\n2 3 1\n3 2 1\n3 3 1\n");
+    refused(
+        &pivot,
+        &[],
+        &["1 pivots of block ILU have no inverse, the first in row 2", "--precond multicolor"],
+    );
+    let (status, message) = solve(&pivot, &["--precond", "multicolor"]);
+    assert_eq!(status, 0, "{message}");
+    refused(
+        &format!("{head}3 3 3\n1 1 1\n2 3 1\n3 3 1\n"),
+        &[],
+        &["row 2 has no diagonal block", "--block-size"],
+    );
+}
+
+#[test]
+fn outputs_are_written_over_nothing_else() {
+    refused(GOOD, &["--history", "./a.mtx"], &["--history would be written over the matrix", "a.mtx"]);
+    refused(GOOD, &["--json", "a.mtx"], &["--json would be written over the matrix"]);
+    refused(GOOD, &["--history", "x.mtx"], &["--history would be written over --solution"]);
 }
 
 /// What a program that gives its diagonal apart could do is nothing that a file can.

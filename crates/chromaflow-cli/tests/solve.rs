@@ -53,7 +53,7 @@ fn a_solve_reports_and_writes() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     write_matrix(&at.join("a.petsc.gz"), &chain(4.0), Some(&[1.0; 100])).unwrap();
-    let run = solve(at, "a.petsc.gz --solution x.mtx.xz --history h.csv --tol 1e-12");
+    let run = solve(at, "a.petsc.gz --precond multicolor --solution x.mtx.xz --history h.csv --tol 1e-12");
     assert_eq!((run.status, run.error.as_str()), (0, ""));
     for key in [
         "outcome",
@@ -173,8 +173,12 @@ fn bad_input_is_status_2_and_an_unwritable_folder_3() {
     for (args, words) in [
         ("nan.mtx", "row 2, column 2 is NaN"),
         ("wide.mtx", "square"),
-        ("zero.mtx --block-size 1", "first in row 1"),
-        ("hole.mtx --block-size 1", "row 1 has no diagonal block"),
+        ("zero.mtx --block-size 1", "pivots of block ILU have no inverse, the first in row 2"),
+        (
+            "zero.mtx --block-size 1 --precond multicolor",
+            "diagonal blocks have no inverse, the first in row 2",
+        ),
+        ("hole.mtx --block-size 1", "row 2 has no diagonal block"),
         ("cut.mtx", "1 of 2 entries"),
         ("fine.mtx --block-size 2", "sizes that do: 1, 3"),
         ("fine.mtx --rhs embedded", "--rhs ones"),
