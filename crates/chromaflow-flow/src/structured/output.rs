@@ -3,7 +3,7 @@
 use super::block::BlockState;
 use super::boundary::PatchState;
 use super::{StructuredSolver, StructuredSystem};
-use crate::bc::{ConditionClass, condition_class};
+use crate::bc::{Condition, ConditionClass, condition_class};
 use crate::dual::dot;
 use crate::equations::perfect_gas::{N, State};
 use crate::equations::{Equations, PerfectGas};
@@ -74,8 +74,9 @@ impl Shown for StructuredSystem {
     fn row_restart(march: &March<Self>) -> Restart {
         let host = march.synced();
         let mut restart = march.start_restart();
-        for patch in host.all_patches() {
-            patch.condition.store(&patch.name, &mut restart);
+        for (outlet, held) in host.held_everywhere() {
+            let patch = &host.all_patches()[outlet[0]];
+            Condition { held, ..patch.condition }.store(&patch.name, &mut restart);
         }
         let unsteady = host.config.unsteady().is_some();
         for (n, name) in LEVELS.iter().enumerate().take(if unsteady { 3 } else { 1 }) {

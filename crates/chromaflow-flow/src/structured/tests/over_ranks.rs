@@ -320,6 +320,29 @@ fn restarts_cross_from_ranks_to_ranks() {
     }
 }
 
+/// A device adapts the outlets of its own rank's patches; the rank that leads has them in its restarts wherever they lie, and states beyond the boundary are
+/// of them.
+#[test]
+fn back_pressures_of_own_patches_are_those_of_all() {
+    let (_, case) = cases().into_iter().find(|(name, _)| *name == "newton in a box").unwrap();
+    for size in 1..=case.grid.blocks.len() {
+        over_with(size, &Case { steps: 1, ..case.clone() }, (None, false), |solver| {
+            let host = &mut solver.host;
+            for patch in host.patches.iter_mut().filter(|patch| patch.condition.mass_flow > 0.0) {
+                (patch.condition.held, patch.condition.outlet.pressure) = (0.5, 0.5);
+            }
+            host.fill_ghosts();
+            // Two hundredths away at the most.
+            let mut outlets = host.patches.iter().filter(|patch| patch.condition.mass_flow > 0.0);
+            assert!(outlets.all(|patch| (patch.condition.outlet.pressure - 0.5).abs() < 0.0101));
+            if host.part.share().is_none_or(|share| share.ranks().rank() == 0) {
+                assert_eq!(solver.restart().facts["back_pressure.xmax"], 0.5);
+            }
+            Ok(())
+        });
+    }
+}
+
 /// Messages that come when they like change no bit.
 #[test]
 fn random_delays_change_nothing() {
