@@ -25,7 +25,7 @@ use chromaflow_flow::mesh::{Mesh, Planar};
 use chromaflow_flow::on_grid::Shown;
 use chromaflow_flow::output::{Field, Restart, Resumed};
 use chromaflow_flow::structured::lax_wendroff::{LaxWendroffSolver, LaxWendroffSystem};
-use chromaflow_flow::structured::{StructuredConfig, StructuredSolver, StructuredSystem, lift_axis};
+use chromaflow_flow::structured::{Scheme, StructuredConfig, StructuredSolver, StructuredSystem, lift_axis};
 use chromaflow_flow::unstructured::{RankReport, Ranks};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -319,10 +319,11 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
             if trouble.is_unsolved() {
                 hints.push("march.newton_directions = 80: linear systems are not solved".to_owned());
             }
-            hints.push(
-                "march.cfl_start = 0.5, or a larger structured.fourth where cells are much longer than high"
-                    .to_owned(),
-            );
+            let fourth = match self.config.scheme {
+                Scheme::Roe { .. } => "",
+                _ => ", or a larger structured.fourth where cells are much longer than high",
+            };
+            hints.push(format!("march.cfl_start = 0.5{fourth}"));
         } else {
             hints.push("march.nonlinear = \"newton_krylov\", or march.cfl_max = 5".to_owned());
         }
