@@ -363,6 +363,9 @@ fn text_by_fortrans_rules() {
     let zeros = "0 ".repeat(24);
     assert!(text_blocks(&format!("2 2 2\n{zeros}"), "a.fmt").unwrap()[0].blank.is_empty());
     assert_eq!(text_blocks(&format!("2 2 2\n{zeros} 8*1"), "a.fmt").unwrap()[0].blank, [1; 8]);
+    let other_name = text_blocks(&format!(" 2 2 2\n{zeros}"), "a.xyz").unwrap();
+    assert_eq!(other_name[0].points, [2, 2, 2], "by what it holds");
+    assert!(text_blocks("<html> 2 2 2 </html>", "a.xyz").is_err());
     // Two-dimensional, by its own header or by its name.
     let flat = text_blocks("1\n3 2\n0 1 2 0 1 2\n0 0 0 1 1 1", "a.fmt").unwrap();
     assert_eq!((flat[0].points, flat[0].node([2, 1, 1])), ([3, 2, 2], [2.0, 1.0, 1.0]));

@@ -1,6 +1,7 @@
 //! PLOT3D as binary: Fortran records or a plain stream, either byte order, 4- or 8-byte reals.
 
 use super::plot3d::{Dimensions, MOST_BLOCKS};
+use super::plot3d_text;
 use crate::grid::Block;
 use crate::parse::binary::{self, Bytes};
 use crate::{MeshError, Place};
@@ -144,10 +145,21 @@ impl Layout {
     }
 }
 
+/// Whether a file begins with nothing but numbers written out.
+fn is_written_out(data: &[u8]) -> bool {
+    let begin = &data[..data.len().min(512)];
+    let of_numbers = |b: &u8| b.is_ascii_digit() || b.is_ascii_whitespace() || b"+-.,*eEdD".contains(b);
+    begin.iter().any(u8::is_ascii_digit) && begin.iter().all(of_numbers)
+}
+
 pub(super) fn read(path: &Path, planar: Option<bool>) -> Result<Vec<Block>, MeshError> {
     let data = Bytes::open(path, false)?.rest()?;
     let mut file = Cursor { path, data: &data, at: 0, big: false, records: false };
     let Some(Layout { big, records, counted, each }) = layout(&data, planar) else {
+        // Text is often named as binary files are (.xyz, .x, .g).
+        if is_written_out(&data) {
+            return plot3d_text::read(path, planar);
+        }
         return Err(file.error(
             "this is neither binary PLOT3D (a number of blocks and their points, with or without Fortran's record marks) \
              nor named as text (.fmt, .p3dfmt, .txt)",
