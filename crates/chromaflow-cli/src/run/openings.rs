@@ -63,49 +63,64 @@ fn through(markers: &[Outflow], conditions: &BTreeMap<String, Boundary>) -> Vec<
 /// Part of a given mass flow by which it may be missed.
 const MISSED: f64 = 0.01;
 
-/// What markers were given and do not get: a supersonic stream that does not enter as it is; the pressure of an outlet that the flow leaves at
-/// supersonic speed, although it is more than the pressure behind a normal shock there, p (1 + 2 gamma / (gamma + 1) (M^2 - 1)); a mass flow that
-/// does not come.
+/// What markers were given and do not get.
 fn unmet(markers: &[Outflow], Given { conditions, gamma, mach }: Given) -> Vec<String> {
-    // Of the Mach number of what passes, by its means.
-    let square = |o: &Outflow| {
-        2.0 / (gamma - 1.0) * ((o.total_pressure / o.pressure).powf((gamma - 1.0) / gamma) - 1.0)
-    };
-    let of = |o: &Outflow| {
-        match *conditions.get(&o.marker)? {
-        Boundary::Farfield => (mach > 1.0 && o.mass_flow < 0.0 && square(o) < 1.0).then(|| {
-            format!(
-                "the free stream does not enter `{}` as it is: it comes in at Mach {:.2} and {:.4} of p_inf, behind a shock that has left through \
-                 it. What lies inside lets less pass (a throat, the pressure of an outlet), or begins too near",
-                o.marker,
-                square(o).max(0.0).sqrt(),
-                o.pressure
-            )
-        }),
-        Boundary::Outlet { pressure } => {
-            let square = square(o);
-            let shocked = o.pressure * (1.0 + 2.0 * gamma / (gamma + 1.0) * (square - 1.0));
-            (square > 1.0 && pressure > shocked).then(|| {
-                format!(
-                    "the pressure of `{}`, {pressure}, is not felt: the flow leaves at Mach {:.2} and {:.4} of p_inf. It is more than a normal \
-                     shock there leaves behind, {shocked:.4}: beside this flow there is one with a shock inside, which runs find that start without \
-                     --restart, from slower flow (a lower flow.mach) where that is supersonic",
-                    o.marker,
-                    square.sqrt(),
-                    o.pressure
-                )
-            })
-        }
-        Boundary::MassFlowOutlet { mass_flow } => ((o.mass_flow - mass_flow).abs() > MISSED * mass_flow).then(|| {
-            format!(
-                "`{}` lets out {:.5} where its mass_flow is {mass_flow}: the flow chokes on its way there, or what comes in is something else",
-                o.marker, o.mass_flow
-            )
-        }),
+    let of = |o: &Outflow| match *conditions.get(&o.marker)? {
+        Boundary::Farfield if mach > 1.0 => pushed_out(o, gamma),
+        Boundary::Outlet { pressure } => not_felt(o, pressure, gamma),
+        Boundary::MassFlowOutlet { mass_flow } => missed(o, mass_flow),
         _ => None,
-    }
     };
     markers.iter().filter_map(of).collect()
+}
+
+/// The square of the Mach number of what passes, by its means.
+fn mach_square(o: &Outflow, gamma: f64) -> f64 {
+    2.0 / (gamma - 1.0) * ((o.total_pressure / o.pressure).powf((gamma - 1.0) / gamma) - 1.0)
+}
+
+/// A supersonic stream that does not enter as it is.
+fn pushed_out(o: &Outflow, gamma: f64) -> Option<String> {
+    let square = mach_square(o, gamma);
+    (o.mass_flow < 0.0 && square < 1.0).then(|| {
+        format!(
+            "the free stream does not enter `{}` as it is: it comes in at Mach {:.2} and {:.4} of p_inf, behind \
+             a shock that has left through it. What lies inside lets less pass (a throat, the pressure of an \
+             outlet), or begins too near",
+            o.marker,
+            square.max(0.0).sqrt(),
+            o.pressure
+        )
+    })
+}
+
+/// The pressure of an outlet that the flow leaves at supersonic speed, although it is more than the pressure behind a normal shock there,
+/// p (1 + 2 gamma / (gamma + 1) (M^2 - 1)).
+fn not_felt(o: &Outflow, pressure: f64, gamma: f64) -> Option<String> {
+    let square = mach_square(o, gamma);
+    let shocked = o.pressure * (1.0 + 2.0 * gamma / (gamma + 1.0) * (square - 1.0));
+    (square > 1.0 && pressure > shocked).then(|| {
+        format!(
+            "the pressure of `{}`, {pressure}, is not felt: the flow leaves at Mach {:.2} and {:.4} of p_inf. It \
+             is more than a normal shock there leaves behind, {shocked:.4}: beside this flow there is one with a \
+             shock inside, which runs find that start without --restart, from slower flow (a lower flow.mach) \
+             where that is supersonic",
+            o.marker,
+            square.sqrt(),
+            o.pressure
+        )
+    })
+}
+
+/// A mass flow that does not come.
+fn missed(o: &Outflow, mass_flow: f64) -> Option<String> {
+    ((o.mass_flow - mass_flow).abs() > MISSED * mass_flow).then(|| {
+        format!(
+            "`{}` lets out {:.5} where its mass_flow is {mass_flow}: the flow chokes on its way there, or what \
+             comes in is something else",
+            o.marker, o.mass_flow
+        )
+    })
 }
 
 #[cfg(test)]

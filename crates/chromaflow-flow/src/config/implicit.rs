@@ -81,6 +81,13 @@ pub enum Nonlinear {
     NewtonKrylov(NewtonKrylov),
 }
 
+impl Nonlinear {
+    /// Whether steps are Newton-Krylov steps.
+    pub(crate) fn is_newton(self) -> bool {
+        matches!(self, Self::NewtonKrylov(_))
+    }
+}
+
 /// How far the linear system of a Newton-Krylov step is solved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NewtonKrylov {

@@ -93,7 +93,6 @@ impl GridPart {
     }
 
     /// This rank's patch of a number among all of the grid's.
-    #[cfg(feature = "cuda")]
     pub(crate) fn own_patch(&self, patch: usize) -> Option<usize> {
         self.numbers.binary_search(&patch).ok()
     }

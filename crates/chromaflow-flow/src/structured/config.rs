@@ -178,7 +178,7 @@ impl StructuredConfig {
 
     /// Whether steps are Newton-Krylov steps.
     pub(super) fn takes_newton(&self) -> bool {
-        matches!(self.implicit.nonlinear, Nonlinear::NewtonKrylov(_))
+        self.implicit.nonlinear.is_newton()
     }
 
     /// The largest relative changes of density and pressure, falls and rises of supersonic flow, and of the velocity of a cell in one step: those of

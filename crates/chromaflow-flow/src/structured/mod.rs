@@ -106,7 +106,7 @@ impl System for StructuredSystem {
         let mut times = std::mem::take(&mut self.times);
         let walls = times.timed(Part::Residual, || {
             self.adapt_outlets();
-            self.hold_outlets();
+            self.patches.iter_mut().for_each(|patch| patch.condition.hold());
             self.compute_residual(at.bdf)
         });
         let found = times.timed(Part::Misc, || self.measured(walls));

@@ -126,8 +126,7 @@ impl Shown for StructuredSystem {
         }
         march.host_to_set().set_cfl_shares(&shares);
         march.host_to_set().resume_turbulence(&turbulence);
-        let everywhere = march.host.over.iter_mut().flat_map(|over| &mut over.patches);
-        for patch in march.host.patches.iter_mut().chain(everywhere) {
+        for patch in &mut march.host.patches {
             patch.condition.recall(&patch.name, restart);
         }
         march.resume_progress(restart, states.len() == 3);

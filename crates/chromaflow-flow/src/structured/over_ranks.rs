@@ -93,26 +93,12 @@ impl StructuredSystem {
         all.map(|n| n as usize)
     }
 
-    /// The conditions of all patches of the grid as those of this rank are: a device adapts these alone.
-    fn learn_held(&mut self) {
-        let Some(Over { patches, .. }) = &mut self.over else { return };
-        for outlet in boundary::outlets(patches) {
-            let mut own = self.patches.iter().zip(&self.part.numbers);
-            if let Some((known, _)) = own.find(|(_, number)| outlet.contains(number)) {
-                for &p in &outlet {
-                    patches[p].condition.held = known.condition.held;
-                }
-            }
-        }
-    }
-
-    /// The pressures from which outlets are adapted, of all ranks' patches, with the numbers of these. Collective.
+    /// The pressures from which outlets are adapted, each with the numbers of its patches among all of the grid's. Collective.
     pub(super) fn held_everywhere(&self) -> Vec<(Vec<usize>, f64)> {
         let outlets = boundary::outlets(self.all_patches());
-        let number = |at: usize| if self.over.is_some() { self.part.numbers[at] } else { at };
         let own = |outlet: &Vec<usize>| {
-            let own = self.patches.iter().enumerate().filter(|(at, _)| outlet.contains(&number(*at)));
-            own.map(|(_, patch)| patch.condition.held).fold(0.0, f64::max)
+            let own = outlet.iter().find_map(|&patch| self.part.own_patch(patch));
+            own.map_or(0.0, |patch| self.patches[patch].condition.held)
         };
         let mut held: Vec<f64> = outlets.iter().map(own).collect();
         if let Some(share) = self.part.share().filter(|_| !held.is_empty()) {
@@ -121,17 +107,10 @@ impl StructuredSystem {
         outlets.into_iter().zip(held).collect()
     }
 
-    /// Goes on from the back pressures that there are.
-    pub(super) fn hold_outlets(&mut self) {
-        let everywhere = self.over.iter_mut().flat_map(|over| &mut over.patches);
-        everywhere.chain(&mut self.patches).for_each(|patch| patch.condition.hold());
-    }
-
     /// Back pressures of outlets of given mass flow, by the state.
     pub(super) fn adapt_outlets(&mut self) {
         let (gas, alone) = (self.physics.gas, if self.config.takes_newton() { 0.0 } else { 1.0 });
-        self.learn_held();
-        let (Some(Over { patches, .. }), Some(ranks)) = (&mut self.over, &self.part.over) else {
+        let (Some(Over { patches, .. }), Some(ranks)) = (&self.over, &self.part.over) else {
             return boundary::adapt_outlets(gas, &mut self.patches, &self.blocks, alone);
         };
         let outlets = boundary::outlets(patches);
@@ -144,10 +123,8 @@ impl StructuredSystem {
         let flows = ranks.of_all(patches.len(), own);
         for outlet in outlets {
             let sum = outlet.iter().fold([0.0; 2], |[f, s], &p| [f + flows[p][0], s + flows[p][1]]);
-            boundary::set_pressure(gas, patches, &outlet, sum, alone);
-        }
-        for (patch, &number) in self.patches.iter_mut().zip(&self.part.numbers) {
-            patch.condition.outlet.pressure = patches[number].condition.outlet.pressure;
+            let own: Vec<usize> = outlet.into_iter().filter_map(|patch| self.part.own_patch(patch)).collect();
+            boundary::set_pressure(gas, &mut self.patches, &own, sum, alone);
         }
     }
 }

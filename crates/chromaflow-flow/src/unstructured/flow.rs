@@ -230,7 +230,7 @@ impl Host for FlowSystem {
     }
 
     fn starts_apart(&self) -> bool {
-        let newton = matches!(self.config.implicit.nonlinear, Nonlinear::NewtonKrylov(_));
+        let newton = self.config.implicit.nonlinear.is_newton();
         newton && self.coupled.iter().any(|system| system.physics.starts_apart())
     }
 
@@ -247,7 +247,7 @@ impl Host for FlowSystem {
 
     fn returns(&self) -> usize {
         let config = &self.config;
-        let newton = matches!(config.implicit.nonlinear, Nonlinear::NewtonKrylov(_));
+        let newton = config.implicit.nonlinear.is_newton();
         let steady = matches!(config.time, Time::Steady(_));
         if !newton || !steady || !config.space.second_order || self.starts_apart() {
             return 0;
@@ -325,7 +325,7 @@ impl FlowSystem {
 
     /// Whether the step is one of Newton's, with all that the flow depends on.
     pub(super) fn steps_by_newton(&self, at: &Moment) -> bool {
-        matches!(self.config.implicit.nonlinear, Nonlinear::NewtonKrylov(_)) && at.together
+        self.config.implicit.nonlinear.is_newton() && at.together
     }
 
     /// Finds the update; what is left of the linear system's residual, where that is known, or the row of a diagonal block that
@@ -341,9 +341,7 @@ impl FlowSystem {
             self.linear.as_ref().expect(AT_HAND).convert(&mut self.jacobian);
         });
         times.timed(Part::LinearSolver, || match self.config.implicit.nonlinear {
-            Nonlinear::NewtonKrylov(options) if self.steps_by_newton(at) => {
-                self.solve_newton(at, &options).map(Some)
-            }
+            Nonlinear::NewtonKrylov(options) if at.together => self.solve_newton(at, &options).map(Some),
             _ if self.is_tight(at) => self.solve_tight(at),
             _ => {
                 let linear = self.linear.as_mut().expect(AT_HAND);

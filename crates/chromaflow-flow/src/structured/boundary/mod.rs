@@ -247,7 +247,7 @@ pub(super) fn adapt_outlets(gas: Gas<f64>, patches: &mut [PatchState], blocks: &
     }
 }
 
-/// Sets the pressure of an outlet, with these patches, from the flow through it and its slope.
+/// Sets the pressure of an outlet on these of its patches, none on some ranks, from the flow through all of it and its slope.
 pub(super) fn set_pressure(
     gas: Gas<f64>,
     patches: &mut [PatchState],
@@ -255,7 +255,8 @@ pub(super) fn set_pressure(
     [flow, slope]: [f64; 2],
     alone: f64,
 ) {
-    let pressure = adapted_pressure(&patches[outlet[0]].condition, gas, flow, slope, alone);
+    let Some(&first) = outlet.first() else { return };
+    let pressure = adapted_pressure(&patches[first].condition, gas, flow, slope, alone);
     for &p in outlet {
         patches[p].condition.outlet.pressure = pressure;
     }

@@ -6,7 +6,7 @@ use super::super::config::StructuredConfig;
 use super::super::start::{centers, near_walls, slow};
 use super::lanes::TERMS;
 use super::{Eddies, GridTurbulence, MOST, Model, lengths};
-use crate::config::{Coupling, Equations, GridLength, Nonlinear};
+use crate::config::{Coupling, Equations, GridLength};
 use crate::gas::{Gas, Transport};
 use crate::grid::Grid;
 use crate::march::FlowError;
@@ -33,7 +33,7 @@ impl GridTurbulence {
         if config.equations != Equations::Laminar {
             return Err(FlowError::TurbulenceInviscid);
         }
-        if !matches!(config.implicit.nonlinear, Nonlinear::NewtonKrylov(_)) {
+        if !config.implicit.nonlinear.is_newton() {
             return Err(FlowError::TurbulenceOption { key: "model", problem: STEPS });
         }
         if turbulence.coupling == Coupling::Tight {

@@ -6,7 +6,6 @@ use super::arguments::{
     MirrorResidual, RefreshNodes, ResidualNorms, WallForces, WallResidual,
 };
 use super::{AT_HAND, Count, FlowCuda, coupled};
-use crate::config::Nonlinear;
 use crate::coupled::CoupledSystemCuda;
 use crate::gpu::{blocks, source};
 use crate::jacobian::cuda::ReplacedRows;
@@ -23,7 +22,7 @@ pub(crate) fn kernel_source() -> KernelSource {
 impl FlowCuda {
     /// Whether the step is one of Newton's, with all that the flow depends on.
     pub(super) fn steps_by_newton(&self, at: &Moment) -> bool {
-        matches!(self.config.implicit.nonlinear, Nonlinear::NewtonKrylov(_)) && at.together
+        self.config.implicit.nonlinear.is_newton() && at.together
     }
 
     /// Back pressures of outlets of given mass flow, by the state; with `hold` the next are adapted from them.

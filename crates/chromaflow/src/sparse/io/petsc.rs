@@ -2,6 +2,8 @@
 //!
 //! All numbers are big endian. A matrix is the class id, rows, columns, entries, the length of each row, the columns,
 //! the values, scalar row by scalar row whether it was AIJ or BAIJ; a vector is the class id, its length, the values.
+//! Values are real numbers in double precision. The file does not say so: single precision and complex numbers are found out by the length, and
+//! complex ones in single precision by what they look like ([`are_pairs`]), if enough of them have an imaginary part.
 //! A build with 64-bit indices writes all integers with eight bytes, the class id too, which tells it.
 
 use super::error::Located;
@@ -124,10 +126,8 @@ fn count(what: &'static str, value: i64) -> Result<usize, Fault> {
     }
 }
 
-const REAL: &str = "write real numbers in double precision, as PETSc's usual build does";
-
-/// Whether these are two numbers of 32 bits each, which no mark in the file tells: enough of them have second halves that are no multiple of a power
-/// of two as what rounding leaves is, and all halves lie within six orders of 1, which halves of mantissas do by chance only.
+/// Whether these are two numbers of 32 bits each: at least eight have second halves that single precision alone does not explain, and all halves
+/// lie, as such numbers, within six orders of 1, which the ends of mantissas do one time in six.
 fn are_pairs(values: &[f64]) -> bool {
     let halves = |v: &f64| [(v.to_bits() >> 32) as u32, v.to_bits() as u32];
     let near_one = |half: u32| half == 0 || (1e-6..1e6).contains(&f32::from_bits(half).abs());
@@ -186,7 +186,8 @@ pub(super) fn read_matrix(input: &mut dyn BufRead) -> Result<(ScalarCsr, Option<
     let values = file.reals(nnz, |i| (row_of(i), col_idx[i] as usize + 1))?;
     if are_pairs(&values) {
         let what = "values that are pairs of 32-bit numbers, complex ones in single precision,".to_owned();
-        return Err(place.fault(Fault::Unsupported { what, remedy: REAL }));
+        let remedy = "write real numbers in double precision, as PETSc's usual build does";
+        return Err(place.fault(Fault::Unsupported { what, remedy }));
     }
     let rhs = match file.class_id()? {
         None => None,
