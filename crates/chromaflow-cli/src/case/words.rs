@@ -88,9 +88,11 @@ choice! {
 choice! {
     /// Where fluxes between control volumes are integrated.
     Quadrature => flow::Quadrature {
+        /// `linear` on planar meshes, `edge_midpoint` in space.
+        Auto => flow::Quadrature::Auto,
         /// At the middle of each edge.
         EdgeMidpoint => flow::Quadrature::EdgeMidpoint,
-        /// Exact for fluxes that vary linearly, on cells of any shape; for smooth flow.
+        /// Exact for fluxes that vary linearly, on cells of any shape.
         Linear => flow::Quadrature::Linear,
     }
 }

@@ -48,7 +48,7 @@ impl Default for Space {
             limiter_k: 1.0,
             gradient: GradientWeights::Unweighted,
             mapped: true,
-            quadrature: Quadrature::EdgeMidpoint,
+            quadrature: Quadrature::Auto,
         }
     }
 }
@@ -92,12 +92,15 @@ pub enum GradientWeights {
 /// Where fluxes between control volumes are integrated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Quadrature {
+    /// `Linear` on planar meshes, `EdgeMidpoint` in space.
+    #[default]
+    Auto,
     /// One flux at the middle of each edge, times the directed area of its whole face. Of second order on triangles and
     /// tetrahedra of any shape and on other elements of smoothly varying shape; towards first order on irregular
     /// quadrilaterals, pyramids, prisms and hexahedra.
-    #[default]
     EdgeMidpoint,
-    /// Adds what a flux that varies linearly over the face's true shape carries besides: of second order on all
-    /// elements of any shape. For smooth flow: the gradients in it are not limited.
+    /// Adds what a flux that varies linearly over the face carries besides, by the least moments that make up for the shapes of the
+    /// control volumes ([`Dual::moments`](crate::dual::Dual::moments)): of second order on all elements of any shape. It fades at
+    /// strong shocks, as kappa does, and is limited.
     Linear,
 }

@@ -7,6 +7,7 @@
 //! **Source**: Barth and Jespersen (1989); Haselbacher and Blazek (2000) for mixed elements.
 
 mod image;
+mod moments;
 pub(crate) mod topology;
 
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod tests;
 pub(crate) use topology::elements;
 
 pub use image::nearest_image;
+pub(crate) use moments::turned_moment;
 
 use crate::mesh::pairs::Pairs;
 use crate::mesh::periodic::Periods;
@@ -132,30 +134,6 @@ impl Dual {
             }
         });
         Self { areas, volumes, patches, pattern: Arc::new(pattern), edges, edge_of, periods: mesh.periods }
-    }
-
-    /// First moments of each face between control volumes about the middle of its edge, `[edges]`: entry `[d][k]` is the
-    /// integral of (x - m)_d n_k. What a flux that varies over the face carries besides its value at m.
-    ///
-    /// `mesh` is the one that this dual was made from, before it was collapsed.
-    pub fn moments(&self, mesh: &Mesh) -> Vec<[[f64; 3]; 3]> {
-        let plane = mesh.planar.map_or(u32::MAX, |p| p.nodes_2d as u32);
-        let mut moments = vec![[[0.0; 3]; 3]; self.edges.len()];
-        for (kind, nodes) in topology::elements(mesh) {
-            for piece in topology::pieces(mesh, kind, nodes) {
-                let [a, b] = piece.nodes.map(|i| i % plane);
-                // Edges across the layer of a planar mesh are gone.
-                let Some(edge) = self.edge(a, b) else { continue };
-                let sign = if a < b { 1.0 } else { -1.0 };
-                let axes = if mesh.planar.is_some() { 2 } else { 3 };
-                for d in 0..axes {
-                    for k in 0..axes {
-                        moments[edge][d][k] += sign * piece.offset[d] * piece.area[k];
-                    }
-                }
-            }
-        }
-        moments
     }
 
     /// The dual of a layer of prisms and hexahedra (see [`Planar`]) seen as two-dimensional: every node stands for itself

@@ -1,7 +1,9 @@
 //! The pieces that the dual cuts elements into.
 
 use super::{add, cross, scale, sub};
-pub(crate) use crate::mesh::topology::{Buckets, around_lower, cut, elements, node_ranges};
+#[cfg(test)]
+pub(crate) use crate::mesh::topology::elements;
+pub(crate) use crate::mesh::topology::{Buckets, around_lower, cut, node_ranges};
 use crate::mesh::{Kind, Mesh};
 
 /// One triangle (edge midpoint, face centroid, element centroid) of the dual.

@@ -1,6 +1,6 @@
 //! From node values to the two sides of a face.
 
-use super::{extrapolate, extrapolate_van_albada, keep_positive, shock_switch, small};
+use super::{extrapolate, extrapolate_van_albada, keep_positive, shock_switch, small, van_albada};
 use crate::real::Real;
 
 /// What keeps extrapolations to a face within bounds.
@@ -79,4 +79,48 @@ pub fn face_states<T: Real>(
     l[4] = keep_positive(l[4], wl[4]);
     r[4] = keep_positive(r[4], wr[4]);
     (l, r)
+}
+
+/// Weights of what gradients make of a face's first moments, variable by variable: 1 where nothing is limited, [`van_albada`]'s of the mean gradient along
+/// the edge and the difference of the nodes, or the factors of both. Arguments as in [`face_states`].
+///
+/// ```
+/// use chromaflow_flow::limiter::{FaceLimit, moment_weights};
+/// let (wl, wr, mut g) = ([1.0; 5], [2.0; 5], [0.0; 16]);
+/// g[..5].fill(1.0);
+/// let one = [1.0; 5];
+/// let weights = |wl: &[f64; 5]| {
+///     moment_weights(FaceLimit::Edge, &[1e-12; 5], wl, &wr, &[1.0, 0.0, 0.0], &[-1.0, 0.0, 0.0], &g, &g, &one, &one)
+/// };
+/// assert!(weights(&wl).iter().all(|w| (w - 1.0).abs() < 1e-9)); // the gradient is the difference
+/// assert_eq!(weights(&[2.5; 5]), [0.0; 5]); // they have different signs
+/// ```
+#[inline(always)]
+pub fn moment_weights<T: Real>(
+    limit: FaceLimit,
+    eps2: &[T; 5],
+    wl: &[T; 5],
+    wr: &[T; 5],
+    to_r: &[T; 3],
+    to_l: &[T; 3],
+    gl: &[T; 16],
+    gr: &[T; 16],
+    pl: &[T; 5],
+    pr: &[T; 5],
+) -> [T; 5] {
+    let mut weights = [T::c(1.0); 5];
+    let mut least2 = *eps2;
+    least2[0] = small(eps2[0], wl[0], wr[0]);
+    least2[4] = small(eps2[4], wl[4], wr[4]);
+    for v in 0..5 {
+        let along_l = gl[v] * to_r[0] + gl[5 + v] * to_r[1] + gl[10 + v] * to_r[2];
+        let along_r = gr[v] * to_l[0] + gr[5 + v] * to_l[1] + gr[10 + v] * to_l[2];
+        if limit == FaceLimit::Edge {
+            weights[v] = van_albada(T::c(0.5) * (along_l - along_r), wr[v] - wl[v], least2[v]);
+        }
+        if limit == FaceLimit::Node {
+            weights[v] = pl[v] * pr[v];
+        }
+    }
+    weights
 }

@@ -17,6 +17,6 @@ mod umuscl;
 #[cfg(test)]
 mod tests;
 
-pub use faces::{FaceLimit, face_states};
+pub use faces::{FaceLimit, face_states, moment_weights};
 pub use limiters::{limiter_barth, limiter_michalak, limiter_venkatakrishnan, rise};
 pub use umuscl::{extrapolate, extrapolate_van_albada, keep_positive, shock_switch, small, van_albada};

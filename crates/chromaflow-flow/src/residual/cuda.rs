@@ -37,16 +37,18 @@ pub(crate) fn all_sources() -> Vec<KernelSource> {
 /// Those of a scheme.
 pub(crate) fn sources_of(space: &Space, diffusion: Diffusion) -> Vec<KernelSource> {
     let viscous = (diffusion != Diffusion::None).then(|| viscous_source(diffusion));
-    [inviscid_of(space)].into_iter().chain(viscous).collect()
+    // Whether a mesh has moments shows when it is there.
+    let variants = 1 + usize::from(space.second_order && space.quadrature != Quadrature::EdgeMidpoint);
+    let inviscid = [false, true].into_iter().take(variants);
+    inviscid.map(|moments| inviscid_of(space, moments)).chain(viscous).collect()
 }
 
-fn inviscid_of(space: &Space) -> KernelSource {
+fn inviscid_of(space: &Space, moments: bool) -> KernelSource {
     let flux = match space.flux {
         FluxScheme::Roe => 0,
         FluxScheme::Hllc => 1,
         FluxScheme::VanLeer => 2,
     };
-    let moments = space.second_order && space.quadrature == Quadrature::Linear;
     inviscid_source(flux, limiter_code(space.limiter), moments)
 }
 
@@ -212,13 +214,13 @@ pub struct ResidualCuda {
 }
 
 impl ResidualCuda {
-    /// Compiles or loads the kernels of a scheme.
+    /// Compiles or loads the kernels of a scheme, for faces with `moments` or without.
     ///
     /// # Errors
     /// [`GpuError::Cuda`].
-    pub fn new(stream: &Stream, space: &Space) -> Result<Self, GpuError> {
+    pub fn new(stream: &Stream, space: &Space, moments: bool) -> Result<Self, GpuError> {
         let limiter = limiter_code(space.limiter);
-        let module = stream.gpu().module(&inviscid_of(space))?;
+        let module = stream.gpu().module(&inviscid_of(space, moments))?;
         Ok(Self {
             limits: if limiter >= 2 { Some(module.kernel("node_limits")?) } else { None },
             kernels: Kernels::of(&module)?,

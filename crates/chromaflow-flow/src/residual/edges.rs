@@ -9,7 +9,7 @@ use crate::flux::{
 };
 use crate::gas::Gas;
 use crate::gradient::{Added, Gradient, NodeRecord, SHOCK};
-use crate::limiter::{FaceLimit, face_states};
+use crate::limiter::{FaceLimit, face_states, moment_weights};
 use crate::mesh::periodic::Periods;
 use crate::real::{Dual, LANES, LaneKernel, Lanes, Real, prefetch};
 use std::ops::Range;
@@ -102,7 +102,11 @@ impl LaneKernel for EdgeFluxes<'_> {
                 let kappa = kappa_at_shocks(kappa, shocks[0], shocks[1]);
                 (wl, wr) = face_states(limit, kappa, &eps2, &wa, &wb, to_r, to_l, &gl, &gr, &pl, &pr);
                 if !self.moments.is_empty() {
-                    besides = first_moment(gas, (&wl, &wr), (&gl, &gr), &self.moments_of::<V>(at));
+                    let moment = self.moments_of::<V>(at);
+                    let parts = moment_weights(limit, &eps2, &wa, &wb, to_r, to_l, &gl, &gr, &pl, &pr);
+                    let weight = kappa_at_shocks(V::c(1.0), shocks[0], shocks[1]);
+                    let parts = parts.map(|part| weight * part);
+                    besides = first_moment(gas, (&wl, &wr), (&gl, &gr), &parts, &moment);
                 }
             }
             let f = match self.space.flux {
@@ -162,12 +166,13 @@ impl EdgeFluxes<'_> {
 }
 
 /// What a flux that varies linearly over a face carries besides its value in the middle of the edge: the sum over axes d
-/// of (dF/dx_d) . moment[d], at the mean of both sides and of their gradients.
+/// of (dF/dx_d) . moment[d], at the mean of both sides and of their gradients, of each variable a part.
 #[inline(always)]
 fn first_moment<V: Real>(
     gas: Gas<V>,
     (wl, wr): (&State<V>, &State<V>),
     (gl, gr): (&[V; 16], &[V; 16]),
+    weights: &State<V>,
     moment: &[[V; 3]; 3],
 ) -> State<V> {
     let half = V::c(0.5);
@@ -176,7 +181,8 @@ fn first_moment<V: Real>(
     for d in 0..3 {
         let mut w = [Dual::constant(V::c(0.0)); N];
         for v in 0..N {
-            w[v] = Dual { v: half * (wl[v] + wr[v]), d: [half * (gl[d * N + v] + gr[d * N + v])] };
+            let slope = half * weights[v] * (gl[d * N + v] + gr[d * N + v]);
+            w[v] = Dual { v: half * (wl[v] + wr[v]), d: [slope] };
         }
         let f = flux(gas, &w, &Dual::constants(&moment[d]));
         for v in 0..N {

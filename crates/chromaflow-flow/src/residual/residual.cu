@@ -68,9 +68,9 @@ __device__ __forceinline__ Rate operator/(Rate a, Rate b) {
     return {q, (a.d - q * b.d) / b.v};
 }
 
-// The sum over axes of (dF/dx_d) . moment[d], at the mean of both sides and of their gradients.
+// The sum over axes of (dF/dx_d) . moment[d], at the mean of both sides and of their gradients, of each variable a part.
 __device__ __forceinline__ State first_moment(pointwise::Gas<double> gas, const State& wl, const State& wr,
-                                               const Gradient& gl, const Gradient& gr,
+                                               const Gradient& gl, const Gradient& gr, const State& weights,
                                               const double* __restrict__ moment) {
     const pointwise::Gas<Rate> rate_gas = {Rate(gas.gamma)};
     State sum = {0, 0, 0, 0, 0};
@@ -79,7 +79,8 @@ __device__ __forceinline__ State first_moment(pointwise::Gas<double> gas, const 
         pointwise::Array<Rate, 5> w;
         pointwise::Array<Rate, 3> n;
 #pragma unroll
-        for (int v = 0; v < 5; v++) w[v] = Rate(0.5 * (wl[v] + wr[v]), 0.5 * (gl[d * 5 + v] + gr[d * 5 + v]));
+        for (int v = 0; v < 5; v++)
+            w[v] = Rate(0.5 * (wl[v] + wr[v]), 0.5 * weights[v] * (gl[d * 5 + v] + gr[d * 5 + v]));
 #pragma unroll
         for (int k = 0; k < 3; k++) n[k] = Rate(moment[3 * d + k]);
         const auto f = pointwise::flux(rate_gas, w, n);
@@ -131,7 +132,11 @@ __device__ __forceinline__ void edge_fluxes(u32 edges, const uint2* __restrict__
             const auto sides = pointwise::face_states(limit, kappa, eps2, a.w, b.w, to_r, to_l, gl, gr, pl, pr);
             wl = sides._0, wr = sides._1;
 #if MOMENTS
-            besides = first_moment(gas, wl, wr, gl, gr, moments + (u64)e * 9);
+            auto weights = pointwise::moment_weights(limit, eps2, a.w, b.w, to_r, to_l, gl, gr, pl, pr);
+            const double weight = pointwise::kappa_at_shocks(1.0, jumps_a, jumps_b);
+#pragma unroll
+            for (int v = 0; v < 5; v++) weights[v] *= weight;
+            besides = first_moment(gas, wl, wr, gl, gr, weights, moments + (u64)e * 9);
 #endif
         }
 #if FLUX == 0

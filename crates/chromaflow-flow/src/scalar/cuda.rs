@@ -25,8 +25,10 @@ pub(crate) fn all_sources() -> Vec<KernelSource> {
 
 /// Those of a scalar in a flow.
 pub(crate) fn sources_of(limited: bool, space: &Space) -> Vec<KernelSource> {
-    let moments = space.second_order && space.quadrature == Quadrature::Linear;
-    vec![kernel_source(limited, moments), crate::gradient::cuda::kernel_source()]
+    // Whether a mesh has moments shows when it is there.
+    let variants = 1 + usize::from(space.second_order && space.quadrature != Quadrature::EdgeMidpoint);
+    let own = [false, true].into_iter().take(variants).map(|moments| kernel_source(limited, moments));
+    own.chain([crate::gradient::cuda::kernel_source()]).collect()
 }
 
 /// Every branch at least once.
@@ -57,9 +59,7 @@ impl ScalarCuda {
     /// [`FlowError::Gpu`].
     pub fn new(stream: &Stream, scalar: &Scalar, flow: &FlowView<'_>) -> Result<Self, FlowError> {
         let (config, rows) = (&scalar.config, flow.dual.nodes());
-        let space = &flow.config.space;
-        let moments = space.second_order && space.quadrature == Quadrature::Linear;
-        let module = stream.gpu().module(&kernel_source(config.limited, moments))?;
+        let module = stream.gpu().module(&kernel_source(config.limited, !flow.moments.is_empty()))?;
         // A negative Gamma stands for mu / Sc.
         let gamma = match (config.diffusivity, flow.transport) {
             (Some(gamma), _) => gamma,
@@ -69,7 +69,7 @@ impl ScalarCuda {
         let with_gradients = if config.second_order { rows } else { 0 };
         Ok(Self {
             second_order: config.second_order,
-            gradient: LeastSquaresCuda::new(stream, space.gradient, false)?,
+            gradient: LeastSquaresCuda::new(stream, flow.config.space.gradient, false)?,
             kernels: Kernels::of(&module)?,
             numbers: stream.upload(&[gamma, config.schmidt, scalar.eps2])?,
             carried: CarriedCuda::new(stream, 1, Carrier::Mass(&scalar.values), flow)?,

@@ -304,11 +304,18 @@ impl Share {
         &self.images
     }
 
+    /// Ghosts become those of their owners; images stay as they are.
+    ///
+    /// **Shapes**: x `[owned and ghost rows, width]`.
+    pub fn exchange_ghosts(&self, width: usize, x: &mut [f64]) {
+        self.pass(|| self.halo.exchange(&*self.ranks, width, x));
+    }
+
     /// Ghosts become those of their owners, and images have their rows' [factors](Images::fill_factors).
     ///
     /// **Shapes**: x `[owned and ghost rows, width]`.
     pub fn exchange_factors(&self, width: usize, x: &mut [f64]) {
-        self.pass(|| self.halo.exchange(&*self.ranks, width, x));
+        self.exchange_ghosts(width, x);
         self.images.fill_factors(width, x);
     }
 

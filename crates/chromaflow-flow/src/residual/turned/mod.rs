@@ -7,7 +7,7 @@
 pub(crate) mod cuda;
 
 use super::{EdgeFluxes, Inviscid};
-use crate::dual::Dual;
+use crate::dual::{Dual, turned_moment};
 use crate::gradient::{Added, Gradient, NodeRecord};
 use crate::mesh::periodic::{Matrix, product};
 use crate::ranks::Seam;
@@ -76,9 +76,7 @@ impl TurnedEdges {
                 mapped.push([to[0], to[1], to[2], from[0], from[1], from[2]]);
             }
             if let Some(moment) = moments.get(at) {
-                // m M m^T
-                let rows = moment.map(|row| product(&m, row));
-                out.moments.push(transposed(&transposed(&rows).map(|column| product(&m, column))));
+                out.moments.push(turned_moment(&m, moment));
             }
             out.turns.push(m);
         }

@@ -250,7 +250,7 @@ impl FlowCuda {
                 &solver.dual.periods,
             )?,
             gradient: LeastSquaresCuda::new(stream, config.space.gradient, true)?,
-            residual_kernels: ResidualCuda::new(stream, &config.space)?,
+            residual_kernels: ResidualCuda::new(stream, &config.space, !solver.moments.is_empty())?,
             turned: TurnedCuda::new(stream, &solver.turned)?,
             turns: solver.over.as_ref().is_some_and(|rows| rows.seam.is_some()),
             viscous: viscous.map(|(_, e)| ViscousCuda::new(stream, e, diffusion)).transpose()?,
