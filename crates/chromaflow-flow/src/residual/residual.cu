@@ -68,7 +68,8 @@ __device__ __forceinline__ Rate operator/(Rate a, Rate b) {
     return {q, (a.d - q * b.d) / b.v};
 }
 
-// The sum over axes of (dF/dx_d) . moment[d], at the mean of both sides and of their gradients, of each variable a part.
+// The sum over axes of (dF/dx_d) . moment[d], at the mean of both sides and of their gradients, of each variable a
+// part.
 __device__ __forceinline__ State first_moment(pointwise::Gas<double> gas, const State& wl, const State& wr,
                                                const Gradient& gl, const Gradient& gr, const State& weights,
                                               const double* __restrict__ moment) {
