@@ -100,7 +100,7 @@ pub enum Quadrature {
     /// quadrilaterals, pyramids, prisms and hexahedra.
     EdgeMidpoint,
     /// Adds what a flux that varies linearly over the face carries besides, by the least moments that make up for the shapes of the
-    /// control volumes ([`Dual::moments`](crate::dual::Dual::moments)): of second order on all elements of any shape. It fades at
+    /// control volumes ([`least_moments`](crate::residual::least_moments)): of second order on all elements of any shape. It fades at
     /// strong shocks, as kappa does, and is limited.
     Linear,
 }

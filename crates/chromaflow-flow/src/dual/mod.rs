@@ -7,7 +7,6 @@
 //! **Source**: Barth and Jespersen (1989); Haselbacher and Blazek (2000) for mixed elements.
 
 mod image;
-mod moments;
 pub(crate) mod topology;
 
 #[cfg(test)]
@@ -19,7 +18,6 @@ mod tests;
 pub(crate) use topology::elements;
 
 pub use image::nearest_image;
-pub(crate) use moments::turned_moment;
 
 use crate::mesh::pairs::Pairs;
 use crate::mesh::periodic::Periods;

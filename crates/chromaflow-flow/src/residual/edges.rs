@@ -28,7 +28,7 @@ pub struct EdgeFluxes<'a> {
     pub gradients: &'a [Gradient],
     /// What is added to the increments of edges, see [`Mapping`](crate::gradient::Mapping).
     pub mapped: &'a Added<6>,
-    /// First moments of the faces where fluxes vary over them, see [`Dual::moments`](crate::dual::Dual::moments); else
+    /// First moments of the faces where fluxes vary over them, see [`least_moments`](super::least_moments); else
     /// empty.
     pub moments: &'a [[[f64; 3]; 3]],
     /// Node-wise limiter values, empty where none are used.

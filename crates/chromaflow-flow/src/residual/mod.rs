@@ -9,6 +9,7 @@ pub(crate) mod arguments;
 pub(crate) mod cuda;
 mod edges;
 mod limits;
+pub(crate) mod moments;
 pub(crate) mod node_gradients;
 mod round_off;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod viscous;
 
 pub use edges::EdgeFluxes;
 pub use limits::{is_node_wise, node_limits};
+pub use moments::least_moments;
 pub use node_gradients::NodeGradients;
 pub(crate) use round_off::{flux_size, round_off};
 pub use turned::TurnedEdges;

@@ -25,7 +25,7 @@ use crate::mesh::{Mesh, Planar};
 use crate::numbering::{merged_lines, renumber};
 use crate::parallel;
 use crate::ranks::Rows;
-use crate::residual::{TurnedEdges, ViscousElements, is_node_wise, primitive_of, round_off};
+use crate::residual::{TurnedEdges, ViscousElements, is_node_wise, least_moments, primitive_of, round_off};
 use chromaflow::Jacobian;
 use chromaflow::dist::Share;
 use chromaflow::order::Plan;
@@ -277,7 +277,11 @@ fn moments_of(
         Quadrature::Linear => true,
     };
     let most = if config.equations == Equations::Euler { 0.1 } else { 0.3 };
-    if config.space.second_order && varies { dual.moments(mesh, most, (team, rows)) } else { Vec::new() }
+    if config.space.second_order && varies {
+        least_moments(dual, mesh, most, (team, rows))
+    } else {
+        Vec::new()
+    }
 }
 
 /// The mapping of layers on curved walls, with and without slip.

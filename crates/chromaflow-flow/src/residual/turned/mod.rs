@@ -6,8 +6,9 @@
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 
+use super::moments::turned_moment;
 use super::{EdgeFluxes, Inviscid};
-use crate::dual::{Dual, turned_moment};
+use crate::dual::Dual;
 use crate::gradient::{Added, Gradient, NodeRecord};
 use crate::mesh::periodic::{Matrix, product};
 use crate::ranks::Seam;

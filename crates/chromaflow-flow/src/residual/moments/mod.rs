@@ -11,7 +11,10 @@
 //! control volumes matter. Of all moments with the same sums these are the least ones, over area times length of each edge:
 //! `M = w (lambda_a - lambda_b)`, `w = (|n| |dx|)^2`, from Laplace's equation on the mesh's graph.
 
-use super::{Dual, add, norm, scale, topology};
+#[cfg(test)]
+mod tests;
+
+use crate::dual::{Dual, add, norm, scale, topology};
 use crate::mesh::{Kind, Mesh};
 use crate::parallel;
 use crate::ranks::Rows;
@@ -28,104 +31,101 @@ const STEPS: usize = 64;
 /// Eigenvalues that it is made for, of the matrix over its diagonal: to 2, which none exceeds.
 const EIGENVALUES: [f64; 2] = [0.005, 2.0];
 
-impl Dual {
-    /// First moments of each face about the middle m of its edge, `[edges]`: entry `[d][k]` stands for the integral of (x - m)_d n_k, and has
-    /// the same sum over each control volume away from the boundary. Empty where all sums are zero, as on triangles and tetrahedra.
-    ///
-    /// None is larger than `most` times area and length of its edge: larger ones are cut, and the sums then are not reached. `mesh` is the
-    /// one that this dual was made from, before it was collapsed; over ranks its part, with its `rows`. It does not depend on the number
-    /// of ranks or threads.
-    ///
-    /// ```
-    /// use chromaflow_device::Team;
-    /// use chromaflow_flow::{dual::Dual, mesh::generate::{Cells, box_mesh}};
-    ///
-    /// let moments = |mesh| Dual::new(mesh).moments(mesh, 0.3, (&Team::new(1), None));
-    /// let regular = box_mesh([4; 3], [1.0; 3], Cells::Hexes, 0.0);
-    /// assert!(moments(&regular).is_empty());
-    /// let mut bent = regular.clone();
-    /// bent.nodes.iter_mut().filter(|x| x[0] > 0.6).for_each(|x| x[1] += x[0] - 0.6);
-    /// assert!(!moments(&bent).is_empty());
-    /// ```
-    pub fn moments(
-        &self,
-        mesh: &Mesh,
-        most: f64,
-        (team, rows): (&Team, Option<&Rows>),
-    ) -> Vec<[[f64; 3]; 3]> {
-        let largest = |here: f64| {
-            let mut value = [here];
-            rows.inspect(|rows| rows.share.reduce(Op::Max, &mut value));
-            value[0]
-        };
-        let simplices = [Kind::Pyramid, Kind::Hexahedron, Kind::Prism]
-            .iter()
-            .all(|&kind| mesh.count(kind) == 0 || kind == Kind::Prism && mesh.planar.is_some());
-        if largest(f64::from(u8::from(!simplices))) == 0.0 {
-            return Vec::new();
-        }
-        let graph = Graph::new(self, mesh, rows);
-        let mut moments = self.moments_of_faces(mesh, team);
-        let sums = graph.sums(team, &moments);
-        let relative = sums.iter().zip(&self.volumes).map(|(sum, volume)| size(sum) / volume);
-        if largest(relative.fold(0.0, f64::max)) < NONE {
-            return Vec::new();
-        }
-        let lambda = graph.lambda(team, sums);
-        parallel::rows(team, self.edges.len(), 1, &mut moments, |range, out| {
-            for (edge, out) in range.zip(out) {
-                let [a, b] = self.edges[edge].map(|i| lambda[i as usize]);
-                let weight = graph.weights[edge];
-                let least = times(weight, plus(a, times(-1.0, b)));
-                *out = times((most * weight.sqrt() / size(&least)).min(1.0), least);
-            }
-        });
-        moments
+/// First moments of each face about the middle m of its edge, `[edges]`: entry `[d][k]` stands for the integral of (x - m)_d n_k, and has
+/// the same sum over each control volume away from the boundary. Empty where all sums are zero, as on triangles and tetrahedra.
+///
+/// None is larger than `most` times area and length of its edge: larger ones are cut, and the sums then are not reached. `mesh` is the
+/// one that this dual was made from, before it was collapsed; over ranks its part, with its `rows`. It does not depend on the number
+/// of ranks or threads.
+///
+/// ```
+/// use chromaflow_device::Team;
+/// use chromaflow_flow::{dual::Dual, mesh::generate::{Cells, box_mesh}, residual::least_moments};
+///
+/// let moments = |mesh| least_moments(&Dual::new(mesh), mesh, 0.3, (&Team::new(1), None));
+/// let regular = box_mesh([4; 3], [1.0; 3], Cells::Hexes, 0.0);
+/// assert!(moments(&regular).is_empty());
+/// let mut bent = regular.clone();
+/// bent.nodes.iter_mut().filter(|x| x[0] > 0.6).for_each(|x| x[1] += x[0] - 0.6);
+/// assert!(!moments(&bent).is_empty());
+/// ```
+pub fn least_moments(
+    dual: &Dual,
+    mesh: &Mesh,
+    most: f64,
+    (team, rows): (&Team, Option<&Rows>),
+) -> Vec<[[f64; 3]; 3]> {
+    let largest = |here: f64| {
+        let mut value = [here];
+        rows.inspect(|rows| rows.share.reduce(Op::Max, &mut value));
+        value[0]
+    };
+    let simplices = [Kind::Pyramid, Kind::Hexahedron, Kind::Prism]
+        .iter()
+        .all(|&kind| mesh.count(kind) == 0 || kind == Kind::Prism && mesh.planar.is_some());
+    if largest(f64::from(u8::from(!simplices))) == 0.0 {
+        return Vec::new();
     }
-
-    /// The moments of the faces themselves.
-    fn moments_of_faces(&self, mesh: &Mesh, team: &Team) -> Vec<Tensor> {
-        let n = self.nodes();
-        // Where the edges of each node to higher ones begin; nodes of the second plane of a planar mesh have none.
-        let above = |i: usize| self.pattern.range(i).filter(move |&k| self.pattern.col_idx()[k] as usize > i);
-        let mut ptr = vec![0; mesh.nodes.len() + 1];
-        for i in 0..mesh.nodes.len() {
-            ptr[i + 1] = ptr[i] + if i < n { above(i).count() as u32 } else { 0 };
+    let graph = Graph::new(dual, mesh, rows);
+    let mut moments = moments_of_faces(dual, mesh, team);
+    let sums = graph.sums(team, &moments);
+    let relative = sums.iter().zip(&dual.volumes).map(|(sum, volume)| size(sum) / volume);
+    if largest(relative.fold(0.0, f64::max)) < NONE {
+        return Vec::new();
+    }
+    let lambda = graph.lambda(team, sums);
+    parallel::rows(team, dual.edges.len(), 1, &mut moments, |range, out| {
+        for (edge, out) in range.zip(out) {
+            let [a, b] = dual.edges[edge].map(|i| lambda[i as usize]);
+            let weight = graph.weights[edge];
+            let least = times(weight, plus(a, times(-1.0, b)));
+            *out = times((most * weight.sqrt() / size(&least)).min(1.0), least);
         }
-        let mut moments = vec![[[0.0; 3]; 3]; self.edges.len()];
-        let ranges = topology::node_ranges(mesh.nodes.len());
-        let of_ranges: Vec<_> =
-            topology::cut(&mut moments, &ptr, &ranges).into_iter().map(Mutex::new).collect();
-        let axes = if mesh.planar.is_some() { 2 } else { 3 };
-        topology::around_lower(mesh, team.size(), |own| {
-            let mut moments = of_ranges[own.number].lock().expect("one thread has these nodes");
-            let first = ptr[own.range.start] as usize;
-            for node in own.range.start..own.range.end.min(n) {
-                for &e in own.of(node) {
-                    let (kind, _, nodes) = mesh.element(e as usize);
-                    for piece in topology::pieces(mesh, kind, nodes) {
-                        let [a, b] = piece.nodes.map(|i| i as usize % n);
-                        // Edges across the layer of a planar mesh are gone.
-                        if a.min(b) != node || a == b {
-                            continue;
-                        }
-                        let edge = above(node)
-                            .position(|k| self.pattern.col_idx()[k] as usize == a.max(b))
-                            .expect("every pair of an element was named");
-                        let moment = &mut moments[ptr[node] as usize - first + edge];
-                        let area = scale(if a < b { 1.0 } else { -1.0 }, piece.area);
-                        for d in 0..axes {
-                            for k in 0..axes {
-                                moment[d][k] += piece.offset[d] * area[k];
-                            }
+    });
+    moments
+}
+
+/// The moments of the faces themselves.
+fn moments_of_faces(dual: &Dual, mesh: &Mesh, team: &Team) -> Vec<Tensor> {
+    let n = dual.nodes();
+    // Where the edges of each node to higher ones begin; nodes of the second plane of a planar mesh have none.
+    let above = |i: usize| dual.pattern.range(i).filter(move |&k| dual.pattern.col_idx()[k] as usize > i);
+    let mut ptr = vec![0; mesh.nodes.len() + 1];
+    for i in 0..mesh.nodes.len() {
+        ptr[i + 1] = ptr[i] + if i < n { above(i).count() as u32 } else { 0 };
+    }
+    let mut moments = vec![[[0.0; 3]; 3]; dual.edges.len()];
+    let ranges = topology::node_ranges(mesh.nodes.len());
+    let of_ranges: Vec<_> = topology::cut(&mut moments, &ptr, &ranges).into_iter().map(Mutex::new).collect();
+    let axes = if mesh.planar.is_some() { 2 } else { 3 };
+    topology::around_lower(mesh, team.size(), |own| {
+        let mut moments = of_ranges[own.number].lock().expect("one thread has these nodes");
+        let first = ptr[own.range.start] as usize;
+        for node in own.range.start..own.range.end.min(n) {
+            for &e in own.of(node) {
+                let (kind, _, nodes) = mesh.element(e as usize);
+                for piece in topology::pieces(mesh, kind, nodes) {
+                    let [a, b] = piece.nodes.map(|i| i as usize % n);
+                    // Edges across the layer of a planar mesh are gone.
+                    if a.min(b) != node || a == b {
+                        continue;
+                    }
+                    let edge = above(node)
+                        .position(|k| dual.pattern.col_idx()[k] as usize == a.max(b))
+                        .expect("every pair of an element was named");
+                    let moment = &mut moments[ptr[node] as usize - first + edge];
+                    let area = scale(if a < b { 1.0 } else { -1.0 }, piece.area);
+                    for d in 0..axes {
+                        for k in 0..axes {
+                            moment[d][k] += piece.offset[d] * area[k];
                         }
                     }
                 }
             }
-        });
-        drop(of_ranges);
-        moments
-    }
+        }
+    });
+    drop(of_ranges);
+    moments
 }
 
 type Tensor = [[f64; 3]; 3];
