@@ -46,7 +46,7 @@ const EIGENVALUES: [f64; 2] = [0.005, 2.0];
 /// let regular = box_mesh([4; 3], [1.0; 3], Cells::Hexes, 0.0);
 /// assert!(moments(&regular).is_empty());
 /// let mut bent = regular.clone();
-/// bent.nodes.iter_mut().filter(|x| x[0] > 0.6).for_each(|x| x[1] += x[0] - 0.6);
+/// bent.nodes.iter_mut().filter(|x| x[0] > 0.6).for_each(|x| x[1] *= 0.4 + x[0]);
 /// assert!(!moments(&bent).is_empty());
 /// ```
 pub fn least_moments(
