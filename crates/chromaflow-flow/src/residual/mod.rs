@@ -9,7 +9,7 @@ pub(crate) mod arguments;
 pub(crate) mod cuda;
 mod edges;
 mod limits;
-pub(crate) mod moments;
+mod moments;
 pub(crate) mod node_gradients;
 mod round_off;
 #[cfg(test)]

@@ -106,7 +106,7 @@ impl Scalar {
         };
         let mean: [f64; 3] = std::array::from_fn(|d| 0.5 * (ga[d] + gb[d]));
         let mut flux = flux_carried(mass, side(a, b, dot(&ga)), side(b, a, -dot(&gb)));
-        if let Some(moment) = flow.moments.get(edge) {
+        if let Some(moment) = self.moments(flow).get(edge) {
             for k in 0..3 {
                 let momentum =
                     0.5 * (flow.nodes[a][0] * flow.nodes[a][1 + k] + flow.nodes[b][0] * flow.nodes[b][1 + k]);

@@ -18,7 +18,7 @@ fn kernel_source(limited: bool, moments: bool) -> KernelSource {
 
 /// Every variant.
 pub(crate) fn all_sources() -> Vec<KernelSource> {
-    [(true, false), (true, true), (false, false), (false, true)]
+    [(true, false), (false, false), (false, true)]
         .map(|(limited, moments)| kernel_source(limited, moments))
         .into()
 }
@@ -26,7 +26,8 @@ pub(crate) fn all_sources() -> Vec<KernelSource> {
 /// Those of a scalar in a flow.
 pub(crate) fn sources_of(limited: bool, space: &Space) -> Vec<KernelSource> {
     // Whether a mesh has moments shows when it is there.
-    let variants = 1 + usize::from(space.second_order && space.quadrature != Quadrature::EdgeMidpoint);
+    let varies = space.second_order && space.quadrature != Quadrature::EdgeMidpoint && !limited;
+    let variants = 1 + usize::from(varies);
     let own = [false, true].into_iter().take(variants).map(|moments| kernel_source(limited, moments));
     own.chain([crate::gradient::cuda::kernel_source()]).collect()
 }
@@ -59,7 +60,7 @@ impl ScalarCuda {
     /// [`FlowError::Gpu`].
     pub fn new(stream: &Stream, scalar: &Scalar, flow: &FlowView<'_>) -> Result<Self, FlowError> {
         let (config, rows) = (&scalar.config, flow.dual.nodes());
-        let module = stream.gpu().module(&kernel_source(config.limited, !flow.moments.is_empty()))?;
+        let module = stream.gpu().module(&kernel_source(config.limited, !scalar.moments(flow).is_empty()))?;
         // A negative Gamma stands for mu / Sc.
         let gamma = match (config.diffusivity, flow.transport) {
             (Some(gamma), _) => gamma,

@@ -56,6 +56,11 @@ struct Work {
 }
 
 impl Scalar {
+    /// First moments of the faces that its fluxes have. What gradients make of them may overshoot: a limited scalar has none.
+    fn moments<'a>(&self, flow: &FlowView<'a>) -> &'a [[[f64; 3]; 3]] {
+        if self.config.limited { &[] } else { flow.moments }
+    }
+
     /// The equation on the mesh of a flow.
     ///
     /// # Errors

@@ -14,6 +14,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::turned::turned_moment;
 use crate::dual::{Dual, add, norm, scale, topology};
 use crate::mesh::{Kind, Mesh};
 use crate::parallel;
@@ -36,7 +37,9 @@ const EIGENVALUES: [f64; 2] = [0.005, 2.0];
 ///
 /// None is larger than `most` times area and length of its edge: larger ones are cut, and the sums then are not reached. `mesh` is the
 /// one that this dual was made from, before it was collapsed; over ranks its part, with its `rows`. It does not depend on the number
-/// of ranks or threads.
+/// of ranks or threads. Collective over ranks.
+///
+/// **Units**: cubes of the mesh's length unit.
 ///
 /// ```
 /// use chromaflow_device::Team;
@@ -194,9 +197,10 @@ impl<'a> Graph<'a> {
     fn exchange(&self, values: &mut [Tensor]) {
         let Some(rows) = self.rows else { return };
         rows.share.exchange_ghosts(9, values.as_flattened_mut().as_flattened_mut());
-        for (seam, &(image, of, turns)) in rows.seam.iter().flat_map(|s| s.images.iter().map(move |i| (s, i)))
-        {
-            values[image as usize] = turned_moment(&seam.rotation.matrix(turns), &values[of as usize]);
+        if let Some(seam) = &rows.seam {
+            for &(image, of, turns) in &seam.images {
+                values[image as usize] = turned_moment(&seam.rotation.matrix(turns), &values[of as usize]);
+            }
         }
     }
 
@@ -233,10 +237,4 @@ impl<'a> Graph<'a> {
         }
         lambda
     }
-}
-
-/// A moment in turned axes, m t m^T.
-pub(crate) fn turned_moment(m: &Tensor, t: &Tensor) -> Tensor {
-    let product = |d: usize, k: usize| (0..9).map(|at| m[d][at / 3] * t[at / 3][at % 3] * m[k][at % 3]).sum();
-    std::array::from_fn(|d| std::array::from_fn(|k| product(d, k)))
 }

@@ -6,7 +6,6 @@
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 
-use super::moments::turned_moment;
 use super::{EdgeFluxes, Inviscid};
 use crate::dual::Dual;
 use crate::gradient::{Added, Gradient, NodeRecord};
@@ -129,6 +128,12 @@ fn turned_gradient(m: &Matrix, gradient: &Gradient) -> Gradient {
 
 fn transposed(m: &Matrix) -> Matrix {
     std::array::from_fn(|r| std::array::from_fn(|c| m[c][r]))
+}
+
+/// A moment in turned axes, m M m^T.
+pub(super) fn turned_moment(m: &Matrix, moment: &Matrix) -> Matrix {
+    let rows = moment.map(|row| product(m, row));
+    transposed(&transposed(&rows).map(|column| product(m, column)))
 }
 
 impl Inviscid<'_> {
