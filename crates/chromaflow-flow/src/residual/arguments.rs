@@ -18,6 +18,11 @@ kernel_record! {
         plane: u32, eddies: Read<f64>, relation: Read<f64>, params: Read<Params>, fluxes: Share<f64>,
     }
 
+    /// What `open_stress` takes.
+    pub(super) struct OpenStress {
+        at: BoundaryNodes, gradients: Read<f64>, eddies: Read<f64>, out: Share<f64>,
+    }
+
     /// What `node_limits` takes.
     pub(super) struct NodeLimits {
         rows: u32, row_ptr: Read<u32>, col_idx: Read<u32>, nodes: Read<f64>, gradients: Read<f64>,

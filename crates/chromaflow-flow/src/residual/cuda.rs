@@ -3,7 +3,7 @@
 
 use super::arguments::{
     AdaptByFlows, AdaptOutlets, BoundaryFluxes, BoundaryNodes, EdgeFluxes, ElementFluxes, GatherFluxes,
-    Kernels, NodeLimits,
+    Kernels, NodeLimits, OpenStress,
 };
 use crate::bc::{Condition, WallNode};
 use crate::config::{FluxScheme, Limiter, Quadrature, Space};
@@ -63,7 +63,9 @@ fn limiter_code(limiter: Limiter) -> u32 {
 
 fn viscous_source(diffusion: Diffusion) -> KernelSource {
     let tables = format!("{CELLS}{}", cell_tables());
-    let text = source("viscous", &tables, include_str!("viscous.cu")).record::<ElementFluxes>();
+    let text = source("viscous", &tables, include_str!("viscous.cu"))
+        .record::<ElementFluxes>()
+        .record::<OpenStress>();
     let text = text.define("TURBULENT", u32::from(diffusion.is_turbulent()));
     let quadratic = match diffusion {
         Diffusion::Quadratic => 1,
@@ -408,9 +410,11 @@ pub struct ElementsCuda {
 
 /// Viscous fluxes on the device.
 ///
-/// **Twin**: [`ViscousElements`](super::ViscousElements). **Launch shape**: a launch a color, a thread an element.
+/// **Twin**: [`ViscousElements`](super::ViscousElements) and [`OpenStress`](super::OpenStress). **Launch shapes**: a launch a color, a
+/// thread an element; a thread a node of the boundary.
 pub struct ViscousCuda {
     pub(super) groups: Vec<(Kernel, ElementsCuda)>,
+    open: Kernel,
     pub(super) plane: u32,
     diffusion: Diffusion,
 }
@@ -428,7 +432,7 @@ impl ViscousCuda {
         let module = stream.gpu().module(&viscous_source(diffusion))?;
         let groups = viscous.upload(stream)?.into_iter().filter(|g| !g.nodes.is_empty());
         let groups = groups.map(|g| Ok((module.kernel(g.kernel)?, g))).collect::<Result<_, GpuError>>()?;
-        Ok(Self { groups, plane: viscous.plane(), diffusion })
+        Ok(Self { groups, open: module.kernel("open_stress")?, plane: viscous.plane(), diffusion })
     }
 
     /// Subtracts the viscous fluxes from the edges' fluxes, `[edges, 5]`; in turbulent flow with the eddy viscosity of each
@@ -460,5 +464,28 @@ impl ViscousCuda {
             }
         }
         Ok(())
+    }
+
+    /// Subtracts the viscous fluxes through open boundaries from the residual, `[rows, 5]`, by the gradients of their nodes.
+    ///
+    /// # Errors
+    /// [`GpuError::Cuda`].
+    pub fn subtract_open(
+        &self,
+        stream: &Stream,
+        (boundary, params): (&BoundaryCuda, &Params),
+        [nodes, gradients]: [&DeviceBuffer<f64>; 2],
+        eddies: Option<&DeviceBuffer<f64>>,
+        residual: &mut DeviceBuffer<f64>,
+    ) -> Result<(), GpuError> {
+        let rows = residual.len() / N;
+        assert!(nodes.len() == 8 * rows && gradients.len() == 16 * rows);
+        let eddies = self.diffusion.eddies(eddies, rows);
+        // SAFETY: nodes of the boundary are nodes of the mesh, each once; the arrays have the lengths checked above.
+        Ok(unsafe {
+            enqueue! { self.open.launch(blocks(boundary.count, 128), 128), stream, OpenStress {
+                at: boundary.nodes(params, nodes), gradients, eddies, out: &*residual,
+            } }
+        }?)
     }
 }

@@ -11,6 +11,7 @@ mod edges;
 mod limits;
 mod moments;
 pub(crate) mod node_gradients;
+mod open_stress;
 mod round_off;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ pub use edges::EdgeFluxes;
 pub use limits::{is_node_wise, node_limits};
 pub use moments::least_moments;
 pub use node_gradients::NodeGradients;
+pub use open_stress::OpenStress;
 pub(crate) use round_off::{flux_size, round_off};
 pub use turned::TurnedEdges;
 pub(crate) use viscous::element_colors;

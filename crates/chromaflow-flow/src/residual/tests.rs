@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::{Boundary, FluxScheme, Limiter};
 use crate::flux::{LayerFix, RoeFix};
+use crate::gas::{Transport, ViscosityLaw};
 use crate::gradient::{Added, least_squares};
 use crate::mesh::generate::{Cells, FlatPlate, box_mesh};
 use crate::testmesh::mixed_cube;
@@ -204,4 +205,50 @@ fn densities_of_thin_layers_are_coupled() {
     let [plain, fixed] = [LayerFix::NONE, inviscid]
         .map(|layers| residual_with(layers, &dual, &nodes, &space, Boundary::Farfield, 1)[middle]);
     assert!((0..5).all(|v| (fixed[v] - plain[v]).abs() < 1e-15), "{plain:?} {fixed:?}");
+}
+
+/// Velocity across an end that does not change along the duct: one stress everywhere, and nothing is left in any control volume, those of the ends
+/// among them, on elements of all types; in turbulent flow of one eddy viscosity, too.
+#[test]
+fn shear_passes_open_ends() {
+    let mesh = mixed_cube(5, 0.25);
+    let dual = Dual::new(&mesh);
+    let team = Team::new(2);
+    let boundaries = vec![Boundary::Farfield.condition(Gas::AIR, FREE); dual.patches.len()];
+    let elements = ViscousElements::new(&mesh, &dual);
+    let transport = Transport { scale: 0.1, prandtl: 0.72, law: ViscosityLaw::Constant, sutherland: 0.0 };
+    let state = |x: &[f64; 3]| [1.0, 0.2, 0.1, 0.6 + 1.1 * x[0] - 0.4 * x[1], 0.7, x[0], x[1], x[2]];
+    let nodes: Vec<NodeRecord> = mesh.nodes.iter().map(state).collect();
+    let mut gradients = vec![[0.0; 16]; nodes.len()];
+    let weights = Space::default().gradient;
+    least_squares(&team, &dual.pattern, &nodes, weights, &Added::default(), &mut gradients);
+    // On the ends alone: sides have the other half of the stress.
+    let size = |n: &[f64; 3]| n.iter().map(|v| v * v).sum::<f64>().sqrt();
+    let mut is_side = vec![false; nodes.len()];
+    for patch in &dual.patches {
+        for (&i, n) in patch.nodes.iter().zip(&patch.areas) {
+            is_side[i as usize] |= n[2].abs() < 0.999 * size(n);
+        }
+    }
+    let left = |eddies: Eddies<'_>, open: bool| {
+        let (mut fluxes, mut out) = (vec![[0.0; 5]; dual.edges.len()], vec![[0.0; 5]; nodes.len()]);
+        elements.subtract(&team, Gas::AIR, transport, eddies, &nodes, &mut fluxes);
+        for (edge, flux) in dual.edges.iter().zip(&fluxes) {
+            for v in 0..N {
+                out[edge[0] as usize][v] += flux[v];
+                out[edge[1] as usize][v] -= flux[v];
+            }
+        }
+        if open {
+            let (team, dual, boundaries) = (&team, &dual, &boundaries);
+            OpenStress { team, dual, boundaries, gas: Gas::AIR, transport, eddies }
+                .subtract(&nodes, &gradients, &mut out);
+        }
+        let ends = out.iter().zip(&is_side).filter(|(_, side)| !**side);
+        ends.flat_map(|(r, _)| &r[1..4]).fold(0.0, |m: f64, v| m.max(v.abs()))
+    };
+    let viscosity = vec![0.3; nodes.len()];
+    for eddies in [Eddies::NONE, Eddies { viscosity: &viscosity, prandtl: 0.9, ..Eddies::NONE }] {
+        assert!(left(eddies, true) < 1e-13 && left(eddies, false) > 1e-4, "{eddies:?}");
+    }
 }

@@ -2,6 +2,8 @@
 // through the element's part of each dual face. Twin: viscous.rs. `Cell<N>` (edges and faces of an element) is put
 // before this text by cuda.rs, from the tables that the twin uses.
 //
+// Then what passes through open boundaries, by the gradients of their nodes. Twin: open_stress.rs.
+//
 // Constants: TURBULENT with the eddy viscosity of each node; QUADRATIC with a quadratic constitutive
 // relation, 1 that of 2000, 2 that of 2020 with fw of each node, `relation`.
 //
@@ -124,3 +126,31 @@ ELEMENT(4, viscous_tets)
 ELEMENT(5, viscous_pyramids)
 ELEMENT(6, viscous_prisms)
 ELEMENT(8, viscous_hexes)
+
+// A thread a node of the boundary, its parts of it in the order of the patches.
+extern "C" __global__ void __launch_bounds__(128)
+open_stress(OpenStress) {
+    const u32 at = blockIdx.x * 128 + threadIdx.x;
+    if (at >= count) return;
+    const u32 i = node_of[at];
+    const State w = load_node(nodes, i).w;
+    const pointwise::Gas<double> gas = params->gas();
+    double mu = pointwise::molecular(gas, params->transport(), pointwise::temperature(gas, w))[0];
+#if TURBULENT
+    mu += eddies[i];
+#endif
+    pointwise::Array<double, 16> gradient;
+#pragma unroll
+    for (int k = 0; k < 16; k++) gradient[k] = gradients[(u64)i * 16 + k];
+    State sum;
+#pragma unroll
+    for (int v = 0; v < 5; v++) sum[v] = out[(u64)i * 5 + v];
+    for (u32 k = ptr[at]; k < ptr[at + 1]; k++) {
+        if (pointwise::condition_class(conditions[patch_of[k]]) != pointwise::ConditionClass::Open) continue;
+        const State flux = pointwise::flux_viscous_open(mu, w, gradient, load_vec3(areas, k));
+#pragma unroll
+        for (int v = 1; v < 5; v++) sum[v] -= flux[v];
+    }
+#pragma unroll
+    for (int v = 1; v < 5; v++) out[(u64)i * 5 + v] = sum[v];
+}

@@ -98,9 +98,9 @@ impl FlowSystem {
         at.is_second_order(&self.config.space) || self.needs_gradients()
     }
 
-    /// Whether a system beside the flow needs its gradients always.
+    /// Whether gradients are needed in steps of first order, too: by stresses at open boundaries, or by a system beside the flow.
     pub(super) fn needs_gradients(&self) -> bool {
-        self.coupled.iter().any(|system| system.physics.needs_gradients())
+        self.viscous.is_some() || self.coupled.iter().any(|system| system.physics.needs_gradients())
     }
 
     /// Calls `f` with the flow of the last residual and the systems beside it.

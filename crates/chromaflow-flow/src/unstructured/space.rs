@@ -7,7 +7,7 @@ use crate::flux::{LayerFix, RoeFix};
 use crate::gradient::{Gradient, least_squares};
 use crate::jacobian::Assembly;
 use crate::march::Moment;
-use crate::residual::{Inviscid, adapt_outlets, node_limits};
+use crate::residual::{Inviscid, OpenStress, adapt_outlets, node_limits};
 use chromaflow::Jacobian;
 use chromaflow::dist::Links;
 use chromaflow_device::Buffer;
@@ -74,18 +74,17 @@ impl FlowSystem {
         if second_order && !self.turned.edges.is_empty() {
             inviscid.turned_fluxes(&self.turned, (&self.nodes, used, used_limits), &mut fluxes);
         }
+        let eddies = eddies(&self.config, &self.coupled);
         if let Some((transport, elements)) = &self.viscous {
-            elements.subtract(
-                &self.team,
-                self.gas,
-                *transport,
-                eddies(&self.config, &self.coupled),
-                &self.nodes,
-                &mut fluxes,
-            );
+            elements.subtract(&self.team, self.gas, *transport, eddies, &self.nodes, &mut fluxes);
         }
         inviscid.gather(&fluxes, &mut residual);
         inviscid.add_boundaries(&self.nodes, &mut residual);
+        if let Some((transport, _)) = &self.viscous {
+            let Inviscid { team, dual, boundaries, gas, .. } = inviscid;
+            let open = OpenStress { team, dual, boundaries, gas, transport: *transport, eddies };
+            open.subtract(&self.nodes, &gradients, &mut residual);
+        }
         self.add_time_derivative(at, &mut residual);
         self.add_source(&mut residual);
         self.hold_nodes(&mut residual);

@@ -14,7 +14,7 @@ pub use green_gauss::{
 };
 pub use stress::{
     conductivity_by_mu, flux_quadratic, flux_quadratic_2020, flux_viscous, flux_viscous_across,
-    flux_viscous_along, flux_viscous_block, flux_viscous_block_of, flux_viscous_of,
+    flux_viscous_along, flux_viscous_block, flux_viscous_block_of, flux_viscous_of, flux_viscous_open,
     mean_velocity_and_temperature, molecular, spectral_radius_viscous, spectral_radius_viscous_of,
     thin_layer_blocks, traction, velocity_and_temperature, weight_across, with_eddies,
 };

@@ -98,6 +98,39 @@ pub fn flux_viscous_of<T: Real>(
     [T::c(0.0), force[0], force[1], force[2], work + heat]
 }
 
+/// Viscous flux through the area n of an open boundary: (0, t, u . t) with t = mu grad_t (u . n), what the velocity through it varies by along it. It is the
+/// stress of flow whose velocity does not change across the boundary, as of a duct at its end; no heat is conducted, and no normal stress acts
+/// besides the pressure.
+///
+/// `slopes` are those of (rho, u, v, w, p), derivative of variable `v` along axis `d` at `d * 5 + v`.
+///
+/// **Source**: Heywood, Rannacher and Turek (1996), *Artificial boundaries and flux and pressure conditions for the incompressible Navier-Stokes equations*,
+/// Int. J. Numer. Methods Fluids 22: what their condition, that nothing is done in the weak form of mu div grad u, is in that of div tau.
+///
+/// ```
+/// use chromaflow_flow::viscous::flux_viscous_open;
+/// // A duct along x, u = 3 at a place where it rises by 2 along y, and an end whose area is 5.
+/// let mut slopes = [0.0; 16];
+/// slopes[5 + 1] = 2.0;
+/// let w = [1.0, 3.0, 0.5, 0.0, 0.7];
+/// assert_eq!(flux_viscous_open(0.1, &w, &slopes, &[5.0, 0.0, 0.0]), [0.0, 0.0, 1.0, 0.0, 0.5]);
+/// ```
+#[inline(always)]
+pub fn flux_viscous_open<T: Real>(mu: T, w: &[T; 5], slopes: &[T; 16], n: &[T; 3]) -> [T; 5] {
+    let mut through = [T::c(0.0); 3];
+    for d in 0..3 {
+        through[d] = slopes[5 * d + 1] * n[0] + slopes[5 * d + 2] * n[1] + slopes[5 * d + 3] * n[2];
+    }
+    let size2 = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]).max(T::c(1e-300));
+    let across = (through[0] * n[0] + through[1] * n[1] + through[2] * n[2]) / size2;
+    let mut force = [T::c(0.0); 3];
+    for d in 0..3 {
+        force[d] = mu * (through[d] - across * n[d]);
+    }
+    let work = w[1] * force[0] + w[2] * force[1] + w[3] * force[2];
+    [T::c(0.0), force[0], force[1], force[2], work]
+}
+
 /// What QCR2000 adds to the viscous flux through the area n: (0, t, u . t), t = -0.3 (O tau + (O tau)^T) n with tau the stress of the
 /// eddy viscosity, mu_t (grad u + grad u^T - 2/3 div u I), and O_ik = (u_i,k - u_k,i) / sqrt(u_m,n u_m,n). The sum is symmetric and, as
 /// tau is, without a trace: normal stresses differ in shear, which drives the vortices in corners.

@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod airfoil;
+mod duct;
 mod free_stream;
 mod newton;
 mod periodic;

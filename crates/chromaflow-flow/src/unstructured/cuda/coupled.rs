@@ -30,7 +30,7 @@ pub fn eddies(coupled: &[CoupledSystemCuda]) -> Option<&DeviceBuffer<f64>> {
 impl FlowCuda {
     /// The flow as other systems see it in this iteration.
     pub(super) fn view(&self, at: &Moment) -> FlowViewCuda<'_> {
-        let with_gradients = at.is_second_order(&self.config.space) || self.coupled_gradients;
+        let with_gradients = at.is_second_order(&self.config.space) || self.always_gradients;
         FlowViewCuda {
             stream: &self.stream,
             config: &self.config,

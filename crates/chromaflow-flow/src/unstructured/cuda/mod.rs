@@ -139,9 +139,10 @@ struct FlowCuda {
     no_counts: DeviceBuffer<u32>,
     host_counts: Pinned<u32>,
     clock: Clock,
-    /// Systems beside the flow, and whether they need its gradients always.
+    /// Systems beside the flow.
     coupled: Vec<CoupledSystemCuda>,
-    coupled_gradients: bool,
+    /// Whether gradients are needed in steps of first order, too.
+    always_gradients: bool,
     /// One matrix of the flow and of that which it depends on, where they are tightly coupled.
     tight: Option<TightCuda>,
     /// Where the rows are those of a rank.
@@ -297,7 +298,7 @@ impl FlowCuda {
             clock: Clock::new(stream.gpu(), MARKS)?,
             walls,
             coupled: coupled::systems(stream, solver, share)?,
-            coupled_gradients: solver.needs_gradients(),
+            always_gradients: solver.needs_gradients(),
             tight: tight::tight_of(stream, solver, share, (depth, layers))?,
             share: share.cloned(),
             stream: stream.clone(),

@@ -46,7 +46,7 @@ impl FlowCuda {
         }
         self.params.damp(at.damped, at.hard)?;
         let second_order = at.is_second_order(&self.config.space);
-        if second_order || self.coupled_gradients {
+        if second_order || self.always_gradients {
             let (stream, mesh) = (&self.stream, &self.mesh);
             self.gradient.enqueue(stream, mesh, &self.nodes, &mut self.gradients)?;
             self.gradient.enqueue_mirrored(stream, mesh, &self.mirrors, &self.nodes, &mut self.gradients)?;
@@ -68,13 +68,17 @@ impl FlowCuda {
         if let (Some(turned), Some(second)) = (&self.turned, second) {
             kernels.turned_fluxes(stream, turned, params, &self.nodes, second, &mut self.fluxes)?;
         }
+        let relation = self.coupled.iter().find_map(CoupledSystemCuda::relation);
+        let eddies = [coupled::eddies(&self.coupled), relation];
         if let Some(viscous) = &self.viscous {
-            let relation = self.coupled.iter().find_map(CoupledSystemCuda::relation);
-            let eddies = [coupled::eddies(&self.coupled), relation];
             viscous.subtract(stream, params, &self.nodes, eddies, &mut self.fluxes)?;
         }
         kernels.gather(stream, mesh, &self.fluxes, &mut self.residual)?;
         kernels.add_boundaries(stream, &self.boundary, params, &self.nodes, &mut self.residual)?;
+        if let Some(viscous) = &self.viscous {
+            let (at, by) = ((&self.boundary, params), [&self.nodes, &self.gradients]);
+            viscous.subtract_open(stream, at, by, eddies[0], &mut self.residual)?;
+        }
         self.complete_residual(at.time_factors())?;
         self.clear_ghosts(&self.residual)
     }
