@@ -15,6 +15,25 @@ pub enum FaceLimit {
     Node,
 }
 
+/// What the gradient `g` (`[3, 5]`) makes of each variable along `way`.
+#[inline(always)]
+fn changes_along<T: Real>(g: &[T; 16], way: &[T; 3]) -> [T; 5] {
+    let mut changes = [T::c(0.0); 5];
+    for v in 0..5 {
+        changes[v] = g[v] * way[0] + g[5 + v] * way[1] + g[10 + v] * way[2];
+    }
+    changes
+}
+
+/// Squares of changes that van Albada's limiter leaves alone between two nodes: `eps2`, of density and pressure no more than [`small`] has them.
+#[inline(always)]
+fn left_alone<T: Real>(eps2: &[T; 5], wl: &[T; 5], wr: &[T; 5]) -> [T; 5] {
+    let mut out = *eps2;
+    out[0] = small(eps2[0], wl[0], wr[0]);
+    out[4] = small(eps2[4], wl[4], wr[4]);
+    out
+}
+
 /// The two sides of a face by UMUSCL with the weight `kappa`, limited as `limit` says and given up at strong shocks; density and
 /// pressure are kept positive.
 ///
@@ -49,26 +68,20 @@ pub fn face_states<T: Real>(
 ) -> ([T; 5], [T; 5]) {
     let mut l = *wl;
     let mut r = *wr;
-    let mut changes = [T::c(0.0); 2];
-    let mut least2 = *eps2;
-    least2[0] = small(eps2[0], wl[0], wr[0]);
-    least2[4] = small(eps2[4], wl[4], wr[4]);
+    let least2 = left_alone(eps2, wl, wr);
+    let (along_l, along_r) = (changes_along(gl, to_r), changes_along(gr, to_l));
     for v in 0..5 {
-        let along_l = gl[v] * to_r[0] + gl[5 + v] * to_r[1] + gl[10 + v] * to_r[2];
-        let along_r = gr[v] * to_l[0] + gr[5 + v] * to_l[1] + gr[10 + v] * to_l[2];
-        // In the end those of the pressure, the last variable.
-        changes = [along_l, along_r];
         if limit == FaceLimit::Edge {
-            l[v] = extrapolate_van_albada(wl[v], wr[v], along_l, kappa, least2[v]);
-            r[v] = extrapolate_van_albada(wr[v], wl[v], along_r, kappa, least2[v]);
+            l[v] = extrapolate_van_albada(wl[v], wr[v], along_l[v], kappa, least2[v]);
+            r[v] = extrapolate_van_albada(wr[v], wl[v], along_r[v], kappa, least2[v]);
         } else {
-            l[v] = extrapolate(wl[v], wr[v], along_l, kappa, pl[v]);
-            r[v] = extrapolate(wr[v], wl[v], along_r, kappa, pr[v]);
+            l[v] = extrapolate(wl[v], wr[v], along_l[v], kappa, pl[v]);
+            r[v] = extrapolate(wr[v], wl[v], along_r[v], kappa, pr[v]);
         }
     }
     if limit != FaceLimit::Free {
-        let kept_l = shock_switch(wl[4], wr[4], changes[0]);
-        let kept_r = shock_switch(wr[4], wl[4], changes[1]);
+        let kept_l = shock_switch(wl[4], wr[4], along_l[4]);
+        let kept_r = shock_switch(wr[4], wl[4], along_r[4]);
         for v in 0..5 {
             l[v] = wl[v] + kept_l * (l[v] - wl[v]);
             r[v] = wr[v] + kept_r * (r[v] - wr[v]);
@@ -109,14 +122,11 @@ pub fn moment_weights<T: Real>(
     pr: &[T; 5],
 ) -> [T; 5] {
     let mut weights = [T::c(1.0); 5];
-    let mut least2 = *eps2;
-    least2[0] = small(eps2[0], wl[0], wr[0]);
-    least2[4] = small(eps2[4], wl[4], wr[4]);
+    let least2 = left_alone(eps2, wl, wr);
+    let (along_l, along_r) = (changes_along(gl, to_r), changes_along(gr, to_l));
     for v in 0..5 {
-        let along_l = gl[v] * to_r[0] + gl[5 + v] * to_r[1] + gl[10 + v] * to_r[2];
-        let along_r = gr[v] * to_l[0] + gr[5 + v] * to_l[1] + gr[10 + v] * to_l[2];
         if limit == FaceLimit::Edge {
-            weights[v] = van_albada(T::c(0.5) * (along_l - along_r), wr[v] - wl[v], least2[v]);
+            weights[v] = van_albada(T::c(0.5) * (along_l[v] - along_r[v]), wr[v] - wl[v], least2[v]);
         }
         if limit == FaceLimit::Node {
             weights[v] = pl[v] * pr[v];
