@@ -6,6 +6,7 @@ use chromaflow::factor::structured_ilu::{StencilMatrix, StructuredIlu, Structure
 use chromaflow::{Policy, Storage};
 use chromaflow_cli::context::Context;
 use chromaflow_cli::error::{CliError, CliResult, Done};
+use chromaflow_flow::bc::Motion;
 use chromaflow_flow::config::Cfl;
 use chromaflow_flow::grid::generate::BoxGrid;
 use chromaflow_flow::incompressible::{Boundary, Config, Given, Scalar, Solver, WallScalar};
@@ -87,7 +88,7 @@ fn system(cells: [usize; 3], ctx: &Context) -> CliResult<(StencilMatrix, Vec<f64
     config.implicit.cfl = Cfl { start: CFL, max: CFL, growth: 1.0, ..config.implicit.cfl };
     let inflow = Boundary::Inflow(Given::Same(vec![1.0, 0.0, 0.0, 0.0, 1.0]));
     let floor =
-        Boundary::Wall { velocity: [0.0; 3], scalars: vec![WallScalar::Value(1.0), WallScalar::NoFlux] };
+        Boundary::Wall { motion: Motion::NONE, scalars: vec![WallScalar::Value(1.0), WallScalar::NoFlux] };
     let walls = ["ymax", "zmin", "zmax"].map(|name| (name.to_owned(), Boundary::WALL));
     let others = [("xmin", inflow), ("xmax", Boundary::Outflow { pressure: 0.0 }), ("ymin", floor)];
     config.boundaries = walls.into_iter().chain(others.map(|(name, b)| (name.to_owned(), b))).collect();

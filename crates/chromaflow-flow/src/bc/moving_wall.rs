@@ -1,6 +1,6 @@
 //! Viscous walls that move along themselves: belts, lids, turning cylinders.
 
-use super::{Boundary, Condition, Parameter, Word};
+use super::{Boundary, Parameter, Word};
 use crate::real::Real;
 
 /// In case files.
@@ -56,23 +56,25 @@ impl Motion<f64> {
             center: self.center.map(T::c),
         }
     }
-}
 
-impl Condition<f64> {
-    /// The part of a moving wall's velocity that goes through it, over its faces (middle, area): far from 0 where the wall
-    /// does not move along itself.
-    pub(crate) fn velocity_through(&self, faces: impl Iterator<Item = ([f64; 3], [f64; 3])>) -> f64 {
+    /// Velocity along a line alone.
+    pub const fn straight(velocity: [f64; 3]) -> Self {
+        Self { velocity, ..Self::NONE }
+    }
+
+    /// The part of the velocity of a wall of these faces (middle, area) that goes through it: far from 0 where it does not move along itself.
+    pub(crate) fn through(&self, faces: impl Iterator<Item = ([f64; 3], [f64; 3])>) -> f64 {
         let [mut through, mut all] = [0.0; 2];
         for (x, n) in faces {
-            let [across, size] = self.velocity_across(&x, &n);
+            let [across, size] = self.across(&x, &n);
             (through, all) = (through + across, all + size);
         }
         if all > 0.0 { through / all } else { 0.0 }
     }
 
     /// What goes through a face (middle, area), and what would if the wall moved straight through it.
-    pub(crate) fn velocity_across(&self, x: &[f64; 3], n: &[f64; 3]) -> [f64; 2] {
-        let u = motion_at(self.motion, x);
+    pub(crate) fn across(&self, x: &[f64; 3], n: &[f64; 3]) -> [f64; 2] {
+        let u = motion_at(*self, x);
         let dot = |a: &[f64; 3], b: &[f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
         [dot(&u, n).abs(), (dot(&u, &u) * dot(n, n)).sqrt()]
     }

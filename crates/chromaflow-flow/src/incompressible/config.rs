@@ -3,9 +3,10 @@
 //! **Units**: density is 1, so that pressure is pressure over density; lengths in the grid's unit, velocities in whatever
 //! unit the boundary conditions and the viscosity share.
 
+use crate::bc::Motion;
 use crate::config::{Cfl, NewtonKrylov, Time, TurbulenceConfig};
 use crate::equations::{ArtificialCompressibility, Equations};
-use crate::march::{FlowError, keeps, not_turned};
+use crate::march::{FlowError, keeps, motion_keeps, not_turned};
 use crate::mesh::periodic::Rotation;
 use chromaflow::factor::structured_ilu::StructuredIluOptions;
 use std::collections::BTreeMap;
@@ -48,7 +49,7 @@ impl Config {
         };
         for (name, boundary) in &self.boundaries {
             match boundary {
-                Boundary::Wall { velocity, .. } => of("velocity", name, velocity)?,
+                Boundary::Wall { motion, .. } => motion_keeps(rotation, name, motion)?,
                 Boundary::Inflow(Given::Same(values)) => of("velocity", name, values)?,
                 Boundary::Farfield(state) => of("velocity", name, state.get(1..).unwrap_or_default())?,
                 Boundary::Inflow(Given::By(_)) | Boundary::Outflow { .. } | Boundary::Symmetry => {}
@@ -145,8 +146,8 @@ pub enum WallScalar {
 pub enum Boundary {
     /// A wall without slip, at rest or moving along itself; scalars that are missing have no flux.
     Wall {
-        /// Its velocity.
-        velocity: [f64; 3],
+        /// How it moves.
+        motion: Motion<f64>,
         /// Each scalar.
         scalars: Vec<WallScalar>,
     },
@@ -165,7 +166,7 @@ pub enum Boundary {
 
 impl Boundary {
     /// A wall at rest, without fluxes of scalars.
-    pub const WALL: Self = Self::Wall { velocity: [0.0; 3], scalars: Vec::new() };
+    pub const WALL: Self = Self::Wall { motion: Motion::NONE, scalars: Vec::new() };
 
     /// Whether forces are summed on it.
     pub fn is_wall(&self) -> bool {

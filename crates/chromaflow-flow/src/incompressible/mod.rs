@@ -27,6 +27,7 @@
 //!
 //! ```
 //! use chromaflow_device::Team;
+//! use chromaflow_flow::bc::Motion;
 //! use chromaflow_flow::grid::generate::Cavity;
 //! use chromaflow_flow::incompressible::{Boundary, Config, Solver};
 //! use std::sync::Arc;
@@ -34,7 +35,7 @@
 //! let grid = Cavity { cells: [16, 16], clustering: 0.0 }.grid();
 //! let mut config = Config::default();
 //! config.fluid.viscosity = 0.01;
-//! let lid = Boundary::Wall { velocity: [1.0, 0.0, 0.0], scalars: vec![] };
+//! let lid = Boundary::Wall { motion: Motion::straight([1.0, 0.0, 0.0]), scalars: vec![] };
 //! config.boundaries = [("wall".into(), Boundary::WALL), ("lid".into(), lid)].into();
 //! let mut solver = Solver::new(&grid, config, Arc::new(Team::new(1)))?;
 //! let mut last = Default::default();

@@ -3,6 +3,7 @@
 use super::Given;
 use super::config::{Boundary, Config, WallScalar};
 use super::system::Link;
+use crate::bc::{Motion, motion_at};
 use crate::equations::artificial_compressibility::GhostKind;
 use crate::grid::{Cells, Grid, Metrics, Window};
 use crate::march::FlowError;
@@ -11,6 +12,7 @@ use crate::on_grid::{GridPart, NONE, check_markers, rows_around};
 use crate::ranks::{BlockExchange, Ranks};
 use crate::turbulence::velocities::Velocities;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A block as the solver uses it.
 pub(super) struct Block {
@@ -250,15 +252,19 @@ fn patch(
 ) -> Result<Patch, FlowError> {
     let s = config.fluid.scalars.len();
     let (kind, values, scalars) = match boundary {
-        Boundary::Wall { velocity, scalars } => {
+        Boundary::Wall { motion, scalars } => {
             let of = |m: usize| scalars.get(m).copied().unwrap_or_default();
-            let mut values = velocity.to_vec();
-            values.extend((0..s).map(|m| if let WallScalar::Value(v) = of(m) { v } else { 0.0 }));
+            let carried = (0..s).map(|m| if let WallScalar::Value(v) = of(m) { v } else { 0.0 });
+            let (motion, carried) = (*motion, carried.collect::<Vec<_>>());
+            let at = move |x| motion_at(motion, &x).into_iter().chain(carried.iter().copied()).collect();
             let kinds = (0..s).map(|m| match of(m) {
                 WallScalar::NoFlux => ScalarKind::NoFlux,
                 WallScalar::Value(_) => ScalarKind::Value,
             });
-            (GhostKind::Velocity, Given::Same(values), kinds.collect())
+            let turns = motion.rotation != [0.0; 3];
+            let values =
+                if turns { Given::By(Arc::new(move |x, _| at(x))) } else { Given::Same(at([0.0; 3])) };
+            (GhostKind::Velocity, values, kinds.collect())
         }
         Boundary::Inflow(given) => (GhostKind::Velocity, given.clone(), vec![ScalarKind::Value; s]),
         Boundary::Outflow { pressure } => {
@@ -270,6 +276,12 @@ fn patch(
         Boundary::Farfield(state) => (GhostKind::Far, Given::Same(state.clone()), vec![ScalarKind::Far; s]),
     };
     let faces = faces(&patch.window, block);
+    if let Boundary::Wall { motion, .. } = boundary {
+        let through = motion.through(faces.iter().map(|face| (face.center, face.n)));
+        if through > Motion::MOST_THROUGH {
+            return Err(FlowError::MovingWall { marker: patch.name.clone(), through });
+        }
+    }
     let mut made = Patch {
         name: patch.name.clone(),
         block: patch.window.block,

@@ -6,6 +6,7 @@ mod shear;
 mod turbulence;
 
 use super::*;
+use crate::bc::Motion;
 use crate::config::{Cfl, Time};
 use crate::grid::Grid;
 use crate::grid::generate::{BoxGrid, FlatPlate};
@@ -59,7 +60,7 @@ fn passed(velocity: [f64; 3], scalars: usize) -> (Grid, Config) {
         ("ymin", Boundary::Farfield(state.clone())),
         ("ymax", Boundary::Farfield(state)),
         ("zmin", Boundary::Symmetry),
-        ("zmax", Boundary::Wall { velocity, scalars: wall }),
+        ("zmax", Boundary::Wall { motion: Motion::straight(velocity), scalars: wall }),
     ]
     .map(|(name, boundary)| (name.to_owned(), boundary))
     .into();

@@ -1,6 +1,7 @@
 //! Sectors whose sides are turned, beside the rings that they are part of; Couette's flow between cylinders.
 
 use super::*;
+use crate::bc::Motion;
 use crate::config::{Cfl, Steady, Time};
 use crate::grid::Grid;
 use crate::testmesh::{arc, off_turned, ring_of, sector, swirling};
@@ -24,7 +25,10 @@ fn set_up(scalars: usize) -> Config {
         ("xmin", Boundary::WALL),
         (
             "xmax",
-            Boundary::Wall { velocity: [0.2, 0.0, 0.0], scalars: vec![WallScalar::Value(0.4); scalars] },
+            Boundary::Wall {
+                motion: Motion::straight([0.2, 0.0, 0.0]),
+                scalars: vec![WallScalar::Value(0.4); scalars],
+            },
         ),
         ("zmin", Boundary::Inflow(Given::Same(state[1..].to_vec()))),
         ("zmax", Boundary::Farfield(state)),
@@ -149,7 +153,7 @@ fn what_points_across_the_axis_is_told() {
         let error = Solver::new(&grid, config, Arc::new(Team::new(1))).err().expect("refused").to_string();
         assert!(error.contains(expect) && error.contains("[1.0, 0.0, 0.0]"), "{error}");
     };
-    let across = Boundary::Wall { velocity: [0.0, 0.1, 0.0], scalars: vec![] };
+    let across = Boundary::Wall { motion: Motion::straight([0.0, 0.1, 0.0]), scalars: vec![] };
     refused(&|c| _ = c.boundaries.insert("xmin".into(), across.clone()), "of `xmin`");
     let state = vec![0.0, 1.0, 0.1, 0.0, 0.0];
     refused(&|c| _ = c.boundaries.insert("zmax".into(), Boundary::Farfield(state.clone())), "of `zmax`");

@@ -51,7 +51,7 @@ pub use residuals::Residuals;
 pub use spread::Spread;
 pub(crate) use system::Device;
 pub use system::{Advanced, Bdf, Host, Measured, Moment, System, WallSums};
-pub(crate) use turned::{check_turned, keeps, not_turned, turn_columns};
+pub(crate) use turned::{check_turned, keeps, motion_keeps, not_turned, turn_columns};
 
 use crate::config::Time;
 use crate::output::Restart;

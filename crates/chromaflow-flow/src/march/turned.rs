@@ -24,24 +24,27 @@ pub(crate) fn check_turned(
         let (what, vector) = match boundary {
             Boundary::VelocityInlet { velocity, .. } => ("velocity", *velocity),
             Boundary::Inlet { direction, .. } => ("direction", *direction),
-            Boundary::MovingWall { motion: Motion { velocity, rotation: spin, center }, .. } => {
-                let size = spin.iter().map(|v| v.abs()).fold(0.0, f64::max);
-                let off = rotation.radius(*center) * size;
-                if !rotation.keeps(*spin) || off > 1e-9 * size {
-                    let what = format!("the wall `{name}`, which turns by {spin:?} about {center:?}");
-                    return Err(not_turned(
-                        rotation,
-                        what,
-                        "walls turn about the axis of the periodic sides",
-                    ));
-                }
-                ("velocity", *velocity)
+            Boundary::MovingWall { motion, .. } => {
+                motion_keeps(rotation, name, motion)?;
+                continue;
             }
             _ => continue,
         };
         keeps(rotation, || format!("the {what} {vector:?} of `{name}`"), vector)?;
     }
     Ok(())
+}
+
+/// Refuses the motion of a wall that is not one along and about the axis.
+pub(crate) fn motion_keeps(rotation: &Rotation, name: &str, motion: &Motion<f64>) -> Result<(), FlowError> {
+    let Motion { velocity, rotation: spin, center } = *motion;
+    let size = spin.iter().map(|v| v.abs()).fold(0.0, f64::max);
+    let off = rotation.radius(center) * size;
+    if !rotation.keeps(spin) || off > 1e-9 * size {
+        let what = format!("the wall `{name}`, which turns by {spin:?} about {center:?}");
+        return Err(not_turned(rotation, what, "walls turn about the axis of the periodic sides"));
+    }
+    keeps(rotation, || format!("the velocity {velocity:?} of `{name}`"), velocity)
 }
 
 /// Refuses a vector that does not lie along the axis.

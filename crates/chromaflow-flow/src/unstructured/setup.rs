@@ -6,7 +6,7 @@ use super::periodic::{joined, without_sides};
 use super::start::{Around, Walls, beginning};
 use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem, Ranks};
-use crate::bc::{Condition, WallHeat, WallNode, wall_at};
+use crate::bc::{Condition, Motion, WallHeat, WallNode, wall_at};
 use crate::config::{
     Boundary, Equations, FlowConfig, JacobianScheme, Limiter, Nonlinear, Quadrature, Space, Time,
 };
@@ -328,19 +328,19 @@ fn wall_nodes(
         let places = patch.nodes.iter().map(|&i| mesh.nodes[i as usize]);
         let faces = places.zip(patch.areas.iter().copied());
         let through = match share {
-            None => condition.velocity_through(faces),
+            None => condition.motion.through(faces),
             Some(share) => {
                 let sums = share.sums(2, |add| {
                     let nodes = patch.nodes.iter().zip(faces);
                     for (_, (x, n)) in nodes.filter(|(i, _)| share.owns(**i as usize)) {
-                        let parts = condition.velocity_across(&x, &n);
+                        let parts = condition.motion.across(&x, &n);
                         parts.into_iter().enumerate().for_each(|(k, value)| add(k, value));
                     }
                 });
                 if sums[1] > 0.0 { sums[0] / sums[1] } else { 0.0 }
             }
         };
-        if through > Condition::MOST_THROUGH {
+        if through > Motion::MOST_THROUGH {
             return Err(FlowError::MovingWall { marker: patch.name.clone(), through });
         }
         for &node in &patch.nodes {

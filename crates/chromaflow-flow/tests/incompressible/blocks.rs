@@ -1,6 +1,7 @@
 //! Many blocks are one.
 
 use super::converged;
+use chromaflow_flow::bc::Motion;
 use chromaflow_flow::grid::Grid;
 use chromaflow_flow::grid::generate::BoxGrid;
 use chromaflow_flow::incompressible::{Boundary, Config, Given, Scalar, WallScalar};
@@ -15,7 +16,8 @@ fn config() -> Config {
         reference: 0.0,
     }];
     config.initial = vec![0.0, 1.0];
-    let wall = Boundary::Wall { velocity: [0.3, 0.0, 0.0], scalars: vec![WallScalar::Value(1.0)] };
+    let wall =
+        Boundary::Wall { motion: Motion::straight([0.3, 0.0, 0.0]), scalars: vec![WallScalar::Value(1.0)] };
     config.boundaries = [
         ("xmin", Boundary::Inflow(Given::Same(vec![1.0, 0.0, 0.0, 0.0]))),
         ("xmax", Boundary::Outflow { pressure: 0.0 }),

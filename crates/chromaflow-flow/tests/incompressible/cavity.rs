@@ -1,6 +1,7 @@
 //! The lid-driven cavity of Ghia, Ghia & Shin (1982) and the heated one of de Vahl Davis (1983); at Ra 1e6 of Le Quere (1991).
 
 use super::{converged, interpolate};
+use chromaflow_flow::bc::Motion;
 use chromaflow_flow::grid::generate::Cavity;
 use chromaflow_flow::incompressible::{Boundary, Config, Scalar, Solver, WallScalar};
 
@@ -87,7 +88,7 @@ fn lid_driven(table: usize, cells: usize, clustering: f64) -> [f64; 2] {
     let grid = Cavity { cells: [cells; 2], clustering }.grid();
     let mut config = Config::default();
     config.fluid.viscosity = 1.0 / reynolds;
-    let lid = Boundary::Wall { velocity: [1.0, 0.0, 0.0], scalars: vec![] };
+    let lid = Boundary::Wall { motion: Motion::straight([1.0, 0.0, 0.0]), scalars: vec![] };
     config.boundaries = [("wall".into(), Boundary::WALL), ("lid".into(), lid)].into();
     let solver = converged(&grid, config, 5.0);
     let [(y, u), (x, v)] = center_lines(&solver, cells, [0.0, 1.0]);
@@ -141,7 +142,7 @@ fn heated(rayleigh: f64, (cells, clustering, orders): (usize, f64, f64)) -> [f64
         buoyancy: [0.0, 1.0, 0.0],
         reference: 0.0,
     }];
-    let wall = |t| Boundary::Wall { velocity: [0.0; 3], scalars: vec![WallScalar::Value(t)] };
+    let wall = |t| Boundary::Wall { motion: Motion::straight([0.0; 3]), scalars: vec![WallScalar::Value(t)] };
     config.boundaries =
         [("hot".into(), wall(0.5)), ("cold".into(), wall(-0.5)), ("insulated".into(), Boundary::WALL)].into();
     let solver = converged(&grid, config, orders);

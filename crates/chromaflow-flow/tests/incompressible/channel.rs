@@ -1,6 +1,7 @@
 //! Flow between plates, which second-order schemes have almost exactly, with what it carries.
 
 use super::converged;
+use chromaflow_flow::bc::Motion;
 use chromaflow_flow::grid::generate::BoxGrid;
 use chromaflow_flow::incompressible::{Boundary, Config, Given, Scalar, WallScalar};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ fn plates_with_scalars() {
     config.fluid.scalars = vec![scalar("heat", 0.05), scalar("dye", 0.0), scalar("salt", 0.2)];
     config.fluid.scalars[1].reference = 0.3;
     let inflow = Given::By(Arc::new(|x, _| vec![6.0 * x[1] * (1.0 - x[1]), 0.0, 0.0, 1.0, 0.3, x[1]]));
-    let heated = Boundary::Wall { velocity: [0.0; 3], scalars: vec![WallScalar::Value(2.0)] };
+    let heated = Boundary::Wall { motion: Motion::straight([0.0; 3]), scalars: vec![WallScalar::Value(2.0)] };
     config.boundaries = [
         ("xmin", Boundary::Inflow(inflow)),
         ("xmax", Boundary::Outflow { pressure: 0.0 }),

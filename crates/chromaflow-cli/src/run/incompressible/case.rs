@@ -1,12 +1,15 @@
 //! Case files of incompressible flow: those with a section `[incompressible]`. Sections that both kinds of case have are
 //! written alike.
 
+use super::grid::{Extent, Place};
+use super::profile::Parabola;
 use crate::case::{
     CaseSection, ExpectSection, GridSection, LiftAxis, MarchSection, Mode, NonlinearName, OutputSection,
     PolicyName, Source, TurbulenceSection,
 };
 use crate::error::CliResult;
 use chromaflow::factor::structured_ilu::StructuredIluOptions;
+use chromaflow_flow::bc::{Motion, motion_at};
 use chromaflow_flow::config::NewtonKrylov;
 use chromaflow_flow::incompressible::config::{Fluid, Flux, Implicit, Reference, Space};
 use chromaflow_flow::incompressible::{Boundary, Config, Given, Scalar, WallScalar};
@@ -214,7 +217,7 @@ pub enum Profile {
     /// Not at all.
     #[default]
     Uniform,
-    /// A parabola along each direction in which the marker extends, with the given velocity at its middle.
+    /// A parabola across the marker, a rectangle or a disc, with the given velocity at its middle.
     Parabolic,
 }
 
@@ -227,6 +230,8 @@ pub struct BoundarySpec(Table);
 struct Table {
     kind: Kind,
     velocity: Option<[f64; 3]>,
+    rotation: Option<[f64; 3]>,
+    center: Option<[f64; 3]>,
     profile: Option<Profile>,
     pressure: Option<f64>,
     #[serde(default)]
@@ -244,7 +249,8 @@ impl<'de> Deserialize<'de> for BoundarySpec {
             fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Table, E> {
                 let kind = Kind::deserialize(StrDeserializer::new(word))?;
                 let scalars = BTreeMap::new();
-                Ok(Table { kind, velocity: None, profile: None, pressure: None, scalars })
+                let [velocity, rotation, center] = [None; 3];
+                Ok(Table { kind, velocity, rotation, center, profile: None, pressure: None, scalars })
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Table, A::Error> {
                 Table::deserialize(MapAccessDeserializer::new(map))
@@ -254,21 +260,18 @@ impl<'de> Deserialize<'de> for BoundarySpec {
     }
 }
 
-/// Where a marker is: lowest and highest coordinates.
-pub type Extent = [[f64; 3]; 2];
-
 /// A wall is flat along an axis where its extent is less than this part of its largest.
 const FLAT: f64 = 0.03;
 
 impl BoundarySpec {
-    /// The solver's condition. `extent` is the marker's; `planar` the coordinate that a planar grid lacks.
+    /// The solver's condition at a marker; `planar` is the coordinate that a planar grid lacks.
     fn boundary(
         &self,
         fluid: &FluidSection,
-        extent: Extent,
+        place: &Place,
         planar: Option<usize>,
     ) -> Result<Boundary, String> {
-        let Table { kind, velocity, profile, pressure, scalars } = &self.0;
+        let Table { kind, velocity, rotation, center, profile, pressure, scalars } = &self.0;
         if let Some(name) = scalars.keys().find(|name| !fluid.scalars.iter().any(|s| s.name == **name)) {
             return Err(format!("`{name}` is none of the scalars of [incompressible]"));
         }
@@ -280,6 +283,11 @@ impl BoundarySpec {
             }
         };
         takes("velocity", velocity.is_some(), &[Kind::Wall, Kind::Inflow, Kind::Farfield])?;
+        takes("rotation", rotation.is_some(), &[Kind::Wall])?;
+        takes("center", center.is_some(), &[Kind::Wall])?;
+        if center.is_some() && rotation.is_none() {
+            return Err("`center` is a point of the axis of a `rotation`, which is missing".to_owned());
+        }
         takes("profile", profile.is_some(), &[Kind::Inflow])?;
         takes("pressure", pressure.is_some(), &[Kind::Outflow, Kind::Farfield])?;
         takes("scalars", !scalars.is_empty(), &[Kind::Wall, Kind::Inflow, Kind::Farfield])?;
@@ -288,7 +296,7 @@ impl BoundarySpec {
         let need = |name: &str| format!("`{name}` is missing: this condition needs it");
         Ok(match kind {
             Kind::Wall => Boundary::Wall {
-                velocity: velocity.unwrap_or_default(),
+                motion: self.0.motion(),
                 scalars: fluid
                     .scalars
                     .iter()
@@ -302,10 +310,13 @@ impl BoundarySpec {
                     Profile::Uniform => {
                         Boundary::Inflow(Given::Same(velocity.into_iter().chain(carried).collect()))
                     }
-                    Profile::Parabolic => Boundary::Inflow(Given::By(Arc::new(move |x, _| {
-                        let factor = parabola(x, extent, planar);
-                        velocity.into_iter().map(|v| v * factor).chain(carried.iter().copied()).collect()
-                    }))),
+                    Profile::Parabolic => {
+                        let parabola = Parabola::over(&place.faces, planar)?;
+                        Boundary::Inflow(Given::By(Arc::new(move |x, _| {
+                            let factor = parabola.at(x);
+                            velocity.into_iter().map(|v| v * factor).chain(carried.iter().copied()).collect()
+                        })))
+                    }
                 }
             }
             Kind::Outflow => Boundary::Outflow { pressure: pressure.unwrap_or(fluid.pressure) },
@@ -319,13 +330,15 @@ impl BoundarySpec {
     }
 }
 
-/// 4 s (1 - s) along each direction in which the marker extends, s from 0 to 1.
-fn parabola(x: [f64; 3], [low, high]: Extent, planar: Option<usize>) -> f64 {
-    let largest = (0..3).map(|d| high[d] - low[d]).fold(0.0, f64::max);
-    (0..3)
-        .filter(|&d| Some(d) != planar && high[d] - low[d] > 1e-6 * largest)
-        .map(|d| (x[d] - low[d]) * (high[d] - x[d]) * 4.0 / (high[d] - low[d]).powi(2))
-        .product()
+impl Table {
+    /// Of a wall.
+    fn motion(&self) -> Motion<f64> {
+        Motion {
+            velocity: self.velocity.unwrap_or_default(),
+            rotation: self.rotation.unwrap_or_default(),
+            center: self.center.unwrap_or_default(),
+        }
+    }
 }
 
 impl IncompressibleCase {
@@ -345,30 +358,25 @@ impl IncompressibleCase {
     ///
     /// # Errors
     /// A value that makes no sense, with its key.
-    pub fn config(
-        &self,
-        source: &Source,
-        markers: &[(String, Extent)],
-        planar: Option<usize>,
-    ) -> CliResult<Config> {
+    pub fn config(&self, source: &Source, markers: &[Place], planar: Option<usize>) -> CliResult<Config> {
         self.check(source)?;
         let (f, m, r) = (&self.incompressible, &self.march, &self.reference);
         let mut boundaries = BTreeMap::new();
         for (name, spec) in &self.boundary {
             let at = ["boundary", name.as_str()];
-            let Some((_, extent)) = markers.iter().find(|m| m.0 == *name) else {
-                let list = markers.iter().map(|m| m.0.as_str()).collect::<Vec<_>>().join(", ");
+            let Some(place) = markers.iter().find(|m| m.name == *name) else {
+                let list = markers.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", ");
                 return Err(
                     source.error(&at, &format!("the grid has no marker `{name}` (its markers: {list})"))
                 );
             };
-            let boundary = spec.boundary(f, *extent, planar).map_err(|e| source.error(&at, &e))?;
+            let boundary = spec.boundary(f, place, planar).map_err(|e| source.error(&at, &e))?;
             boundaries.insert(name.clone(), boundary);
         }
         // As in cases of compressible flow: types of a neutral map.
-        let planes = markers.iter().filter(|(name, _)| name.to_ascii_lowercase().starts_with("symmetry_"));
-        for (name, _) in planes {
-            boundaries.entry(name.clone()).or_insert(Boundary::Symmetry);
+        let planes = markers.iter().filter(|m| m.name.to_ascii_lowercase().starts_with("symmetry_"));
+        for place in planes {
+            boundaries.entry(place.name.clone()).or_insert(Boundary::Symmetry);
         }
         let lift = match r.lift_axis {
             LiftAxis::Z => [0.0, 0.0, 1.0],
@@ -434,15 +442,15 @@ impl IncompressibleCase {
 
     /// Artificial compressibility as given, or the square of the case's [speed](Self::speed) and that of 2 nu / l, with l the least
     /// [width](Self::width) between walls: pseudo-sound must be as quick as friction is, whose pressures are those of creeping flow.
-    fn compressibility(&self, markers: &[(String, Extent)], planar: Option<usize>) -> f64 {
+    fn compressibility(&self, markers: &[Place], planar: Option<usize>) -> f64 {
         let creeping = 2.0 * self.incompressible.viscosity / self.width(markers, planar);
         self.incompressible.compressibility.unwrap_or_else(|| self.speed(markers).powi(2) + creeping.powi(2))
     }
 
     /// The least extent of a wall along an axis, of those that are no [`FLAT`] part of its largest, and the least gap between two walls; infinite without any.
-    fn width(&self, markers: &[(String, Extent)], planar: Option<usize>) -> f64 {
+    fn width(&self, markers: &[Place], planar: Option<usize>) -> f64 {
         let is_wall = |name: &String| self.boundary.get(name).is_some_and(|spec| spec.0.kind == Kind::Wall);
-        let walls: Vec<Extent> = markers.iter().filter(|m| is_wall(&m.0)).map(|m| m.1).collect();
+        let walls: Vec<Extent> = markers.iter().filter(|m| is_wall(&m.name)).map(|m| m.extent).collect();
         let axes = || (0..3).filter(|d| Some(*d) != planar);
         let of_one = |[low, high]: &Extent| {
             let sizes = || axes().map(|d| high[d] - low[d]);
@@ -459,10 +467,17 @@ impl IncompressibleCase {
 
     /// The fastest velocity that is told of; where there is none, what differences of pressure, sqrt(2 dp), forces and buoyancy, sqrt(f L) or f L^2 / (8 nu), can
     /// drive, with L the grid's largest extent; that of reference last.
-    fn speed(&self, markers: &[(String, Extent)]) -> f64 {
+    fn speed(&self, markers: &[Place]) -> f64 {
         let (fluid, tables) = (&self.incompressible, || self.boundary.values().map(|spec| &spec.0));
         let size = |v: [f64; 3]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
-        let told = tables().filter_map(|t| t.velocity).map(size).fold(size(fluid.velocity), f64::max);
+        let turning = markers.iter().filter_map(|place| {
+            let table = &self.boundary.get(&place.name)?.0;
+            table.rotation?;
+            let corners = place.faces.as_flattened().iter();
+            Some(corners.map(|x| size(motion_at(table.motion(), x))).fold(0.0, f64::max))
+        });
+        let told = tables().filter_map(|t| t.velocity).map(size).chain(turning);
+        let told = told.fold(size(fluid.velocity), f64::max);
         if told > 0.0 {
             return told;
         }
@@ -471,7 +486,7 @@ impl IncompressibleCase {
             (high - low).max(0.0)
         };
         let pressures = range(&mut tables().filter_map(|t| t.pressure).chain([fluid.pressure]));
-        let extent = |d: usize| range(&mut markers.iter().flat_map(|(_, ends)| ends.map(|x| x[d])));
+        let extent = |d: usize| range(&mut markers.iter().flat_map(|m| m.extent.map(|x| x[d])));
         let length = (0..3).map(extent).fold(0.0, f64::max);
         let buoyancy = fluid.scalars.iter().map(|s| {
             let values = tables().filter_map(|t| t.scalars.get(&s.name).copied());

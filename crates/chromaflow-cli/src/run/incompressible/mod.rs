@@ -2,6 +2,7 @@
 
 pub(crate) mod case;
 mod grid;
+mod profile;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,7 @@ use crate::error::{CliError, CliResult};
 use crate::run::files::Files;
 use case::IncompressibleCase;
 use chromaflow::BlockCsr;
+use chromaflow_flow::bc::Motion;
 use chromaflow_flow::grid::{Grid, Metrics};
 use chromaflow_flow::incompressible::{Boundary, Config, IncompressibleSystem, Solver};
 use chromaflow_flow::march::FlowError;
@@ -43,7 +45,7 @@ fn prepare(source: &Source, case: &IncompressibleCase) -> CliResult<(Grid, Confi
     // Blocks of planar grids may lie in any axes of their own.
     let grid = case.grid.load(source)?.thin_axis_last();
     let plane = grid.plane().map(|(lacks, _)| lacks);
-    let config = case.config(source, &grid::markers(&grid), plane)?;
+    let config = case.config(source, &grid::places(&grid), plane)?;
     Ok((grid, config))
 }
 
@@ -124,8 +126,13 @@ fn without_viscosity(config: &Config) -> Option<String> {
 /// A condition as case files say it.
 fn words(condition: &Boundary) -> String {
     match condition {
-        Boundary::Wall { velocity, .. } if *velocity == [0.0; 3] => "wall".to_owned(),
-        Boundary::Wall { velocity, .. } => format!("wall, velocity {velocity:?}"),
+        Boundary::Wall { motion, .. } if *motion == Motion::NONE => "wall".to_owned(),
+        Boundary::Wall { motion: Motion { velocity, rotation, .. }, .. } if *rotation == [0.0; 3] => {
+            format!("wall, velocity {velocity:?}")
+        }
+        Boundary::Wall { motion: Motion { velocity, rotation, center }, .. } => {
+            format!("wall, velocity {velocity:?}, rotation {rotation:?} about {center:?}")
+        }
         Boundary::Inflow(given) => format!("inflow, velocity and scalars {given:?}"),
         Boundary::Outflow { pressure } => format!("outflow, pressure {pressure}"),
         Boundary::Symmetry => "symmetry".to_owned(),

@@ -29,7 +29,7 @@ fn read(text: &str) -> Result<Config, String> {
         let (source, case) = Case::of(Source::of_text(Path::new("a.toml"), text), &[], Backend::Cpu)?;
         let Case::Incompressible(case) = case else { panic!("a case of incompressible flow") };
         let grid = case.grid.load(&source)?;
-        case.config(&source, &grid::markers(&grid), grid.plane().map(|(lacks, _)| lacks))
+        case.config(&source, &grid::places(&grid), grid.plane().map(|(lacks, _)| lacks))
     };
     read().map_err(|e: CliError| e.to_string())
 }
@@ -41,8 +41,8 @@ fn a_case_file_is_the_solvers_configuration() {
     let Boundary::Inflow(Given::By(inflow)) = &config.boundaries["xmin"] else { panic!("a profile") };
     assert_eq!(inflow([0.0, 0.5, 0.3], 0.0), [2.0, 0.0, 0.0, 0.5], "the peak, the reference");
     assert_eq!(inflow([0.0, 0.25, 0.3], 0.0)[0], 1.5, "3/4 of the peak");
-    let Boundary::Wall { velocity, scalars } = &config.boundaries["ymax"] else { panic!("a wall") };
-    assert_eq!((velocity[0], scalars[0]), (0.5, WallScalar::NoFlux));
+    let Boundary::Wall { motion, scalars } = &config.boundaries["ymax"] else { panic!("a wall") };
+    assert_eq!((motion.velocity[0], scalars[0]), (0.5, WallScalar::NoFlux));
     let Boundary::Wall { scalars, .. } = &config.boundaries["ymin"] else { panic!("a wall") };
     assert_eq!(scalars[0], WallScalar::Value(1.0));
 }
@@ -101,11 +101,11 @@ fn words_and_planes_are_those_of_compressible_flow() {
     let mut grid = case.grid.load(&source).unwrap();
     grid.patches.iter_mut().filter(|p| p.name == "zmax").for_each(|p| p.name = "Symmetry_Z".to_owned());
     case.boundary.remove("zmax");
-    let config = case.config(&source, &grid::markers(&grid), None).unwrap();
+    let config = case.config(&source, &grid::places(&grid), None).unwrap();
     assert!(matches!(config.boundaries["Symmetry_Z"], Boundary::Symmetry));
     assert_eq!(without_viscosity(&config), None);
     case.incompressible.viscosity = 0.0;
-    let told = without_viscosity(&case.config(&source, &grid::markers(&grid), None).unwrap()).unwrap();
+    let told = without_viscosity(&case.config(&source, &grid::places(&grid), None).unwrap()).unwrap();
     assert!(told.starts_with("`ymax`, `ymin`: incompressible.viscosity is 0"), "{told}");
 }
 

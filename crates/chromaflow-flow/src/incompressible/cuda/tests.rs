@@ -1,6 +1,7 @@
 use super::super::config::Flux;
 use super::super::tests::plate_of;
 use super::super::{Boundary, Config, Given, Scalar, Solver, WallScalar};
+use crate::bc::Motion;
 use crate::config::{Steady, Time, Unsteady};
 use crate::grid::Grid;
 use crate::grid::generate::{BoxGrid, ChannelCylinder};
@@ -34,7 +35,7 @@ pub(super) fn config(count: usize) -> Config {
         [wave, 0.1, 0.0].into_iter().chain((0..count).map(|m| 0.1 * m as f64 + x[2])).collect()
     }));
     let values = (0..count).map(|m| if m % 2 == 0 { WallScalar::Value(1.0) } else { WallScalar::NoFlux });
-    let wall = Boundary::Wall { velocity: [0.3, 0.0, 0.1], scalars: values.collect() };
+    let wall = Boundary::Wall { motion: Motion::straight([0.3, 0.0, 0.1]), scalars: values.collect() };
     config.boundaries = [
         ("xmin", Boundary::Inflow(inflow)),
         ("xmax", Boundary::Outflow { pressure: 0.1 }),
@@ -87,7 +88,7 @@ pub(super) fn periodic() -> (Grid, Config) {
     config.fluid.viscosity = 0.02;
     config.boundaries = [
         ("ymin".to_owned(), Boundary::WALL),
-        ("ymax".to_owned(), Boundary::Wall { velocity: [1.0, 0.0, 0.2], scalars: vec![] }),
+        ("ymax".to_owned(), Boundary::Wall { motion: Motion::straight([1.0, 0.0, 0.2]), scalars: vec![] }),
     ]
     .into();
     config.time = Time::Steady(Steady { iterations: 12, orders: 12.0 });
@@ -108,7 +109,7 @@ pub(super) fn turned(around: usize, scalars: usize) -> (Grid, Config) {
     };
     config.boundaries = [
         ("xmin", Boundary::WALL),
-        ("xmax", Boundary::Wall { velocity: [0.2, 0.0, 0.0], scalars: vec![] }),
+        ("xmax", Boundary::Wall { motion: Motion::straight([0.2, 0.0, 0.0]), scalars: vec![] }),
         ("zmin", Boundary::Inflow(Given::By(Arc::new(spin)))),
         ("zmax", Boundary::Outflow { pressure: 0.0 }),
     ]

@@ -2,6 +2,7 @@
 
 use super::turbulence::channel_case;
 use super::*;
+use crate::bc::Motion;
 use crate::config::{Cfl, NewtonKrylov, Quadratic, Steady, TurbulenceConfig, TurbulenceModel, WallTreatment};
 use chromaflow::Outcome;
 
@@ -168,7 +169,10 @@ fn newton_krylov_steps_leave_rest() {
     config.fluid.viscosity = 0.71 * diffusivity;
     let (name, buoyancy) = ("temperature".to_owned(), [0.0, 1.0, 0.0]);
     config.fluid.scalars = vec![Scalar { name, diffusivity, buoyancy, reference: 0.0 }];
-    let wall = |value| Boundary::Wall { velocity: [0.0; 3], scalars: vec![WallScalar::Value(value)] };
+    let wall = |value| Boundary::Wall {
+        motion: Motion::straight([0.0; 3]),
+        scalars: vec![WallScalar::Value(value)],
+    };
     config.boundaries = [
         ("xmin", wall(0.5)),
         ("xmax", wall(-0.5)),

@@ -1,5 +1,6 @@
 //! Blocks given to ranks: the same flow, bit for bit, on any number of them, that of one rank without ranks to rounding.
 
+use crate::bc::Motion;
 use crate::config::{NewtonKrylov, Steady, Time, TurbulenceConfig, TurbulenceModel, Unsteady};
 use crate::grid::Grid;
 use crate::grid::generate::BoxGrid;
@@ -31,7 +32,8 @@ fn config((time, model, newton): Case) -> Config {
     config.fluid.viscosity = 0.02;
     let (name, buoyancy) = ("temperature".to_owned(), [0.0, 0.5, 0.0]);
     config.fluid.scalars = vec![Scalar { name, diffusivity: 0.03, buoyancy, reference: 0.0 }];
-    let wall = Boundary::Wall { velocity: [0.3, 0.0, 0.0], scalars: vec![WallScalar::Value(1.0)] };
+    let wall =
+        Boundary::Wall { motion: Motion::straight([0.3, 0.0, 0.0]), scalars: vec![WallScalar::Value(1.0)] };
     config.boundaries = [
         ("xmin", Boundary::Inflow(Given::Same(vec![1.0, 0.0, 0.0, 0.0]))),
         ("xmax", Boundary::Outflow { pressure: 0.0 }),

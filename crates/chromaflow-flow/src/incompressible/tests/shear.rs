@@ -2,6 +2,7 @@
 
 use super::options::newton;
 use super::*;
+use crate::bc::Motion;
 use crate::config::Steady;
 use crate::grid::Block;
 use crate::output::Field;
@@ -51,8 +52,10 @@ fn walls_have_the_friction_and_the_heat_of_couette_flow() {
         Config { time: Time::Steady(Steady { iterations: 300, orders: 9.0 }), ..Config::default() };
     config.fluid.viscosity = nu;
     config.fluid.scalars.push(Scalar { name: "temperature".to_owned(), diffusivity, ..Scalar::default() });
-    let wall =
-        |u: f64, t: f64| Boundary::Wall { velocity: [u, 0.0, 0.0], scalars: vec![WallScalar::Value(t)] };
+    let wall = |u: f64, t: f64| Boundary::Wall {
+        motion: Motion::straight([u, 0.0, 0.0]),
+        scalars: vec![WallScalar::Value(t)],
+    };
     config.boundaries = [("ymin".to_owned(), wall(0.0, 1.0)), ("ymax".to_owned(), wall(1.0, 0.0))].into();
     for side in ["zmin", "zmax"] {
         config.boundaries.insert(side.to_owned(), Boundary::Symmetry);
@@ -92,8 +95,10 @@ fn nothing_leaks_through_planes_of_symmetry_and_insulated_walls() {
             [r * angle.cos(), r * angle.sin(), depth * k as f64]
         });
         let grid = Grid::one_block(block, ["low", "high", "hot", "cold", "front", "back"].map(Some));
-        let temperature =
-            |value: f64| Boundary::Wall { velocity: [0.0; 3], scalars: vec![WallScalar::Value(value)] };
+        let temperature = |value: f64| Boundary::Wall {
+            motion: Motion::straight([0.0; 3]),
+            scalars: vec![WallScalar::Value(value)],
+        };
         let mut config = Config::default();
         let buoyancy = [0.3 * buoyancy, buoyancy, 0.0];
         config.fluid.viscosity = 0.02;
@@ -118,7 +123,7 @@ fn nothing_leaks_through_planes_of_symmetry_and_insulated_walls() {
         let force: [f64; 3] = std::array::from_fn(|c| forces.pressure.force[c] + forces.viscous.force[c]);
         (through, force)
     };
-    let insulated = Boundary::Wall { velocity: [0.0; 3], scalars: vec![WallScalar::NoFlux] };
+    let insulated = Boundary::Wall { motion: Motion::straight([0.0; 3]), scalars: vec![WallScalar::NoFlux] };
     let exact = PI * diffusivity / 2.6_f64.ln();
     for (what, side) in [("symmetry", Boundary::Symmetry), ("wall", insulated)] {
         let ([low, high, hot, cold], _) = heat(1.0, &side, 0.0);

@@ -5,6 +5,7 @@ use super::super::space::{Block, Face, Space};
 use super::boundary::{Class, class};
 use super::laws::SHEAR;
 use super::{COEFFICIENTS, Eddies, Turbulence};
+use crate::bc::{Motion, motion_at};
 use crate::config::{Time, TurbulenceConfig};
 use crate::grid::Grid;
 use crate::march::FlowError;
@@ -56,13 +57,18 @@ impl Turbulence {
         let condition = |name: &str| config.boundaries.get(name);
         let is_wall = |name: &str| condition(name).is_some_and(Boundary::is_wall);
         let near = NearWalls::on_grid((grid, &mesh), is_wall, &points, team)?;
-        let of_marker = |m: &Marker| {
-            let velocity = if let Some(Boundary::Wall { velocity, .. }) = condition(&m.name) {
-                *velocity
+        let of_marker = |m: &Marker| -> Vec<[f64; 3]> {
+            let motion = if let Some(Boundary::Wall { motion, .. }) = condition(&m.name) {
+                *motion
             } else {
-                [0.0; 3]
+                Motion::NONE
             };
-            std::iter::repeat_n(velocity, m.triangles.len() + m.quads.len())
+            let faces = m.triangles.iter().map(|face| &face[..]).chain(m.quads.iter().map(|face| &face[..]));
+            let middle = |face: &[u32]| -> [f64; 3] {
+                let sum = |d| face.iter().map(|&node| mesh.nodes[node as usize][d]).sum::<f64>();
+                std::array::from_fn(|d| sum(d) / face.len() as f64)
+            };
+            faces.map(|face| motion_at(motion, &middle(face))).collect()
         };
         let velocities = mesh.markers.iter().flat_map(of_marker).collect();
         let form = HybridForm::of(turbulence)?;

@@ -6,7 +6,8 @@ pub(super) mod turned;
 use super::block::BlockState;
 use super::residual::Physics;
 use crate::bc::{
-    Condition, ConditionClass, adapted_pressure, condition_class, condition_flux_jacobian, flux_slip_wall,
+    Condition, ConditionClass, Motion, adapted_pressure, condition_class, condition_flux_jacobian,
+    flux_slip_wall,
 };
 use crate::equations::perfect_gas::{
     N, State, StateBlock, continued_flux, face_flow, ghost_states, pressure_on, wall_friction_block,
@@ -124,8 +125,8 @@ impl PatchState {
     /// That a moving wall slides along itself.
     pub fn check_motion(&self, block: &BlockState) -> Result<(), FlowError> {
         let faces = self.faces.iter().map(|(cell, x)| (*x, self.view(block, block.cells.inside(*cell)).n));
-        let through = self.condition.velocity_through(faces);
-        if through > Condition::MOST_THROUGH {
+        let through = self.condition.motion.through(faces);
+        if through > Motion::MOST_THROUGH {
             return Err(FlowError::MovingWall { marker: self.name.clone(), through });
         }
         Ok(())
