@@ -16,6 +16,7 @@ fn solve(folder: &Path, args: &str) -> Run {
     let _ = std::fs::remove_file(&json);
     let output = Command::new(env!("CARGO_BIN_EXE_chromaflow"))
         .current_dir(folder)
+        .env_remove("CHROMAFLOW_OPTIONS")
         .args(["solve", "--threads", "2", "--quiet", "--json", "out.json"])
         .args(args.split_whitespace())
         .output()
@@ -184,9 +185,16 @@ fn bad_input_is_status_2_and_an_unwritable_folder_3() {
         ("fine.mtx --rhs embedded", "--rhs ones"),
         ("fine.mtx --rhs missing.mtx", "missing.mtx"),
         ("missing.mtx", "missing.mtx"),
-        ("fine.mtx --method magic", "multicolor, gauss_seidel, ssor, jacobi, lines, ilu0, gmres, bicgstab"),
-        ("fine.mtx --method lines", "a pattern alone has no lines of strong coupling"),
-        ("fine.mtx --damping 3", "damping is 3"),
+        ("fine.mtx --method magic", "multicolor, gauss_seidel, ssor, jacobi, ilu0, gmres, bicgstab"),
+        ("fine.mtx --precond magic", "multicolor, gauss_seidel, ssor, jacobi, ilu0, none"),
+        ("fine.mtx --method lines", "a case with a mesh has"),
+        ("fine.mtx --precond lines", "a case with a mesh has"),
+        ("fine.mtx --precond jacobi --damping 3", "error: damping is 3"),
+        ("fine.mtx --precond jacobi --damping -1", "error: damping is -1"),
+        ("fine.mtx --tol -1", "error: the tolerance is -1: expected a value from 0 to below 1"),
+        ("fine.mtx --restart 0", "error: restart is 0"),
+        ("fine.mtx --precond jacobi --sweeps 0", "error: sweeps is 0"),
+        ("fine.mtx --fill 2 --precond jacobi", "error: --fill would do nothing"),
         ("fine.mtx --fill much", "a level (0, 1, 2, ...) or diagonal"),
     ] {
         let run = solve(at, args);
@@ -194,6 +202,17 @@ fn bad_input_is_status_2_and_an_unwritable_folder_3() {
         assert!(run.error.contains(words), "{args}: {}", run.error);
         assert!(run.json.is_null(), "{args}: nothing is written");
     }
+    let output = Command::new(env!("CARGO_BIN_EXE_chromaflow"))
+        .current_dir(at)
+        .args(["solve", "fine.mtx", "--block-size", "1", "--precond", "none"])
+        .env("CHROMAFLOW_OPTIONS", "preconditioner=jacobi, method=bicgstab")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        said.contains("bicgstab, no preconditioner") && said.contains("CHROMAFLOW_OPTIONS = prec"),
+        "{said}"
+    );
     let run = solve(at, "fine.mtx --solution nowhere/x.mtx");
     assert_eq!(run.status, 3, "{}", run.error);
 }

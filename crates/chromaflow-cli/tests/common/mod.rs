@@ -8,7 +8,8 @@ use std::process::Command;
 
 /// Status, standard output and standard error of `chromaflow` with these arguments, run in `folder`.
 pub fn chromaflow(folder: &Path, args: &[&str]) -> (i32, String, String) {
-    let run = Command::new(env!("CARGO_BIN_EXE_chromaflow")).args(args).current_dir(folder).output().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_chromaflow"));
+    let run = command.args(args).current_dir(folder).env_remove("CHROMAFLOW_OPTIONS").output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (run.status.code().unwrap_or(-1), text(&run.stdout), text(&run.stderr))
 }

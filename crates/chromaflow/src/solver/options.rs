@@ -396,7 +396,13 @@ impl SolverOptions {
             return Err(format!("the tolerance is {}: expected a value from 0 to below 1", self.tolerance));
         }
         if self.sweeps == 0 && self.preconditioner != PreconditionerKind::None {
-            return Err("at least one sweep is needed".into());
+            return Err("sweeps is 0: expected at least one".into());
+        }
+        if self.restart == 0 {
+            return Err(format!(
+                "restart is 0: GMRES needs at least one iteration between restarts, {} are the default",
+                Self::default().restart
+            ));
         }
         Ok(())
     }

@@ -1,133 +1,32 @@
 //! `chromaflow solve`: a linear system from a matrix file.
 
+mod args;
+mod say;
+
 use crate::context::{Context, ensure_writable};
 use crate::error::{CliError, CliResult, Done};
-use chromaflow::factor::block_ilu::Fill;
+pub use args::Args;
 use chromaflow::files::{AtomicFile, FileError};
 use chromaflow::gpu::GpuError;
 use chromaflow::krylov::Solve;
-use chromaflow::order::{ColoringMethod, PlanReport, VertexOrder};
-use chromaflow::relax::Direction;
-use chromaflow::solver::{
-    BlockLayout, LinearSolverCuda, Method, MethodWord, NumericReport, PreconditionerKind, RowOrder,
-    SolverError,
-};
+use chromaflow::order::PlanReport;
+use chromaflow::solver::{BlockLayout, LinearSolverCuda, MethodWord, PreconditionerKind, SolverError};
 use chromaflow::sparse::ShapeError;
-use chromaflow::sparse::io::{
-    BlockSizeFrom, MatrixFile, MatrixFileError, read_matrix, read_vector, write_vector,
-};
-use chromaflow::{LinearSolver, Outcome, Policy, SolverOptions, Team, vector};
+use chromaflow::sparse::io::{MatrixFile, MatrixFileError, read_matrix, read_vector, write_vector};
+use chromaflow::{LinearSolver, SolverOptions, Team, vector};
 use chromaflow_device::cuda::Gpu;
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// Arguments of `chromaflow solve`.
-#[derive(clap::Args)]
-pub struct Args {
-    /// Matrix: Matrix Market or PETSc binary, plain or compressed (.gz, .xz, .zst)
-    matrix: PathBuf,
-    /// Size of the blocks [default: as the file says, or found from the pattern]
-    #[arg(long, value_name = "N")]
-    block_size: Option<usize>,
-    /// Right-hand side: a FILE, `ones`, `embedded` (the vector after a PETSc matrix, or NAME_b.mtx beside NAME.mtx), or
-    /// `known` (A times a known solution, whose error is reported) [default: embedded, or ones where there is none]
-    #[arg(long, value_name = "FILE|ones|embedded|known")]
-    rhs: Option<String>,
-    /// The known solution of `--rhs known` [default: 1 + sin(i) / 2]
-    #[arg(long, value_name = "FILE")]
-    known_solution: Option<PathBuf>,
-    /// How to solve: gmres, bicgstab; multicolor, gauss_seidel, ssor, jacobi or ilu0: corrections by that alone
-    #[arg(long, default_value = "gmres", value_parser = parse_method)]
-    method: MethodWord,
-    /// Preconditioner of gmres and bicgstab: ilu0, multicolor, gauss_seidel, ssor, jacobi or none
-    #[arg(long, default_value = "ilu0", value_parser = parse_preconditioner)]
-    precond: PreconditionerKind,
-    /// Precision of the sweeps: d, ds or dsh
-    #[arg(long, default_value = "ds", value_parser = Policy::from_str)]
-    policy: Policy,
-    /// Sweeps of a relaxation without tolerance [default: 15], or of the preconditioner [default: 1]
-    #[arg(long, value_name = "K")]
-    sweeps: Option<usize>,
-    /// Stop when ||b - A x|| <= T ||b||; 0 does all iterations [default: 1e-10 for gmres and bicgstab, else 0]
-    #[arg(long, value_name = "T")]
-    tol: Option<f64>,
-    /// Most iterations: preconditioner applications, or sweeps
-    #[arg(long, value_name = "M", default_value_t = SolverOptions::default().max_iterations)]
-    max_iterations: usize,
-    /// Iterations of gmres between restarts
-    #[arg(long, value_name = "N", default_value_t = SolverOptions::default().restart)]
-    restart: usize,
-    /// Iterations up to which cycles of gmres may grow when they do not halve the residual
-    #[arg(long, value_name = "N", default_value_t = SolverOptions::default().longest_restart)]
-    longest_restart: usize,
-    /// Sweeps of a relaxation between corrections in f64; 0: never [default: 1 with a tolerance, 0 without]
-    #[arg(long, value_name = "N")]
-    correction_sweeps: Option<usize>,
-    /// Order of the colors: forward, backward or symmetric (both, as one sweep)
-    #[arg(long, default_value = "forward", value_parser = parse_direction)]
-    direction: Direction,
-    /// Factor on every change within a sweep
-    #[arg(long, default_value_t = 1.0)]
-    damping: f64,
-    /// Order of the rows before coloring: rcm (reverse Cuthill-McKee), natural (as in the file) or auto (rcm unless the
-    /// rows of the file lie in a band); multicolor: block ILU,
-    /// too, takes the rows color by color (after rcm)
-    #[arg(long, default_value_t, value_parser = RowOrder::from_str)]
-    order: RowOrder,
-    /// Blocks that the factors of block ILU have: level of fill 0 (those of the matrix), 1, 2, ..., or diagonal (those of
-    /// the matrix, only diagonal ones change: DILU)
-    #[arg(long, value_name = "K|diagonal", default_value = "0", value_parser = Fill::from_str)]
-    fill: Fill,
-    /// Order of the coloring: natural, largest-first, smallest-last, fewest (colors) or parallel
-    #[arg(long, value_name = "ORDER", default_value = "natural", value_parser = parse_coloring)]
-    coloring: ColoringMethod,
-    /// Make the colors nearly equal in size
-    #[arg(long)]
-    balance: bool,
-    /// Write the solution to FILE (.mtx or .petsc, .gz, .xz and .zst too); one that is not finite is not written
-    #[arg(long, value_name = "FILE")]
-    solution: Option<PathBuf>,
-    /// Write the relative residual of every iteration to FILE (CSV)
-    #[arg(long, value_name = "FILE")]
-    history: Option<PathBuf>,
-}
-
-fn parse_method(s: &str) -> Result<MethodWord, String> {
-    if s == "ilu" { Ok(MethodWord::Ilu0) } else { s.parse() }
-}
-
-fn parse_preconditioner(s: &str) -> Result<PreconditionerKind, String> {
-    if s == "ilu" { Ok(PreconditionerKind::Ilu(Fill::default())) } else { s.parse() }
-}
-
-fn parse_direction(s: &str) -> Result<Direction, String> {
-    match s {
-        "forward" => Ok(Direction::Forward),
-        "backward" => Ok(Direction::Backward),
-        "symmetric" => Ok(Direction::Symmetric),
-        _ => Err("expected forward, backward or symmetric".into()),
-    }
-}
-
-fn parse_coloring(s: &str) -> Result<ColoringMethod, String> {
-    if s == "parallel" {
-        return Ok(ColoringMethod::Parallel);
-    }
-    if s == "fewest" {
-        return Ok(ColoringMethod::Fewest);
-    }
-    s.parse::<VertexOrder>().map(ColoringMethod::Greedy)
-}
 
 /// Reads, solves, reports.
 ///
 /// # Errors
 /// Bad input (status 2) or an unwritable result (status 3).
 pub fn run(args: &Args, ctx: &Context) -> CliResult {
+    let options = args.options()?;
     keep_apart(args, ctx)?;
     for path in [&args.solution, &args.history].into_iter().flatten() {
         ensure_writable(path)?;
@@ -153,15 +52,14 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         return Err(CliError::input(format!("{}: {what}", args.matrix.display())));
     }
     if ctx.verbose() {
-        say_matrix(args, &file);
+        say::matrix(args, &file);
     }
     let (b, known) = right_hand_side(args, &file, ctx)?;
-    let options = args.options();
     let team = Arc::clone(ctx.team());
     let mut x = vec![0.0; b.len()];
     let done = match ctx.gpu() {
-        None => on_cpu(args, &file, &team, (&b, &mut x), ctx)?,
-        Some(gpu) => on_gpu(args, &file, &team, gpu, (&b, &mut x), ctx)?,
+        None => on_cpu((args, options), &file, &team, (&b, &mut x), ctx)?,
+        Some(gpu) => on_gpu((args, options), &file, &team, gpu, (&b, &mut x), ctx)?,
     };
     let Solved { solve, order, pivoted, bytes, symbolic_s, numeric_s, solve_s } = done;
     let norm = |v: &[f64]| vector::norm2(&team, v);
@@ -171,7 +69,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     });
     let times = Times { read: read_s, symbolic: symbolic_s, numeric: numeric_s, solve: solve_s };
     if ctx.verbose() {
-        say_result(&solve, options.method, norm(&x), error, &times);
+        say::result(&solve, options.method, norm(&x), error, &times);
     }
     if let Some(path) = &args.solution {
         match vector::first_not_finite(&team, &x) {
@@ -197,10 +95,10 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         "blocks": file.matrix.pattern().nnzb(),
         "entries": file.entries,
         "format": file.format.name(),
-        "method": args.method.name(),
+        "method": MethodWord::of(options.method, options.preconditioner).map_or(options.method.name(), MethodWord::name),
         "preconditioner": options.preconditioner.name(),
         "policy": options.policy.name(),
-        "fill": args.fill.to_string(),
+        "fill": options.preconditioner.fill().unwrap_or_default().to_string(),
         "sweeps": options.sweeps,
         "tolerance": options.tolerance,
         "colors": order.colors,
@@ -253,7 +151,7 @@ fn keep_apart(args: &Args, ctx: &Context) -> CliResult<()> {
 }
 
 /// What is wrong with the matrix, in the numbers of its file.
-fn in_file(args: &Args, nb: usize, error: &SolverError) -> CliError {
+fn in_file(args: &Args, preconditioner: PreconditionerKind, nb: usize, error: &SolverError) -> CliError {
     let place = |row: usize| match nb {
         1 => format!("row {}", row + 1),
         _ => format!("block row {} (rows {} to {})", row + 1, row * nb + 1, (row + 1) * nb),
@@ -266,7 +164,7 @@ fn in_file(args: &Args, nb: usize, error: &SolverError) -> CliError {
         ),
         SolverError::SingularDiagonal { count, row } => {
             let (count, place) = (*count, place(*row));
-            if let PreconditionerKind::Ilu(_) = args.options().preconditioner {
+            if let PreconditionerKind::Ilu(_) = preconditioner {
                 format!(
                     "{count} pivots of block ILU have no inverse, the first in {place}: try --precond multicolor, more --fill or another --order; none \
                      helps where the matrix is singular"
@@ -278,6 +176,7 @@ fn in_file(args: &Args, nb: usize, error: &SolverError) -> CliError {
                 )
             }
         }
+        SolverError::Options(_) => return CliError::input(error.to_string()),
         other => other.to_string(),
     };
     CliError::input(format!("{}: {what}", args.matrix.display()))
@@ -295,7 +194,7 @@ struct Solved {
 }
 
 fn on_cpu(
-    args: &Args,
+    (args, options): (&Args, SolverOptions),
     file: &MatrixFile,
     team: &Arc<Team>,
     (b, x): (&[f64], &mut [f64]),
@@ -303,15 +202,14 @@ fn on_cpu(
 ) -> CliResult<Solved> {
     let start = Instant::now();
     let (pattern, nb) = (file.matrix.pattern(), file.matrix.nb());
-    let in_file = |e: SolverError| in_file(args, nb, &e);
-    let mut solver =
-        LinearSolver::symbolic(Arc::clone(team), pattern, nb, args.options()).map_err(in_file)?;
+    let in_file = |e: SolverError| in_file(args, options.preconditioner, nb, &e);
+    let mut solver = LinearSolver::symbolic(Arc::clone(team), pattern, nb, options).map_err(in_file)?;
     let symbolic_s = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let set = solver.numeric(file.matrix.values(), BlockLayout::ColumnMajor).map_err(in_file)?;
     let numeric_s = start.elapsed().as_secs_f64();
     if ctx.verbose() {
-        say_setup(solver.order(), solver.options(), &set);
+        say::setup(solver.order(), solver.options(), &set);
     }
     let start = Instant::now();
     let solve = solver.solve(b, x).map_err(in_file)?;
@@ -321,7 +219,7 @@ fn on_cpu(
 }
 
 fn on_gpu(
-    args: &Args,
+    (args, options): (&Args, SolverOptions),
     file: &MatrixFile,
     team: &Arc<Team>,
     gpu: &Gpu,
@@ -330,19 +228,18 @@ fn on_gpu(
 ) -> CliResult<Solved> {
     let failed = |e: SolverError| match e {
         SolverError::Gpu(GpuError::Cuda(e)) => CliError::environment(e.to_string()),
-        other => in_file(args, file.matrix.nb(), &other),
+        other => in_file(args, options.preconditioner, file.matrix.nb(), &other),
     };
     let start = Instant::now();
     let stream = gpu.stream().map_err(|e| CliError::environment(e.to_string()))?;
     let (pattern, nb) = (file.matrix.pattern(), file.matrix.nb());
-    let mut solver =
-        LinearSolverCuda::symbolic(&stream, team, pattern, nb, args.options()).map_err(failed)?;
+    let mut solver = LinearSolverCuda::symbolic(&stream, team, pattern, nb, options).map_err(failed)?;
     let symbolic_s = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let set = solver.numeric(file.matrix.values(), BlockLayout::ColumnMajor).map_err(failed)?;
     let numeric_s = start.elapsed().as_secs_f64();
     if ctx.verbose() {
-        say_setup(solver.order(), solver.options(), &set);
+        say::setup(solver.order(), solver.options(), &set);
         println!("             on {}", gpu.facts().name);
     }
     let start = Instant::now();
@@ -350,36 +247,6 @@ fn on_gpu(
     let solve_s = start.elapsed().as_secs_f64();
     let (order, bytes) = (*solver.order(), solver.bytes());
     Ok(Solved { solve, order, pivoted: set.pivoted, bytes, symbolic_s, numeric_s, solve_s })
-}
-
-impl Args {
-    fn options(&self) -> SolverOptions {
-        let default = SolverOptions::default();
-        let (method, preconditioner) = self.method.choice(self.precond, self.fill);
-        let alone = method == Method::Richardson;
-        let tolerance = self.tol.unwrap_or(if alone { 0.0 } else { default.tolerance });
-        let mut plan = default.plan;
-        plan.rcm = self.order.rcm();
-        plan.coloring = self.coloring;
-        plan.balance = self.balance;
-        SolverOptions {
-            method,
-            preconditioner,
-            policy: self.policy,
-            plan,
-            colored: self.order == RowOrder::Multicolor,
-            sweeps: self.sweeps.unwrap_or(if alone { 15 } else { default.sweeps }),
-            direction: self.direction,
-            damping: self.damping,
-            tolerance,
-            max_iterations: self.max_iterations,
-            restart: self.restart,
-            longest_restart: self.longest_restart,
-            correction_sweeps: self.correction_sweeps.unwrap_or(usize::from(tolerance > 0.0)),
-            history: true,
-            ..default
-        }
-    }
 }
 
 struct Times {
@@ -448,72 +315,4 @@ fn write_history(path: &Path, history: &[f64]) -> Result<(), FileError> {
     };
     write().map_err(|e| FileError::new("cannot write", path, e))?;
     file.commit()
-}
-
-fn say_matrix(args: &Args, file: &MatrixFile) {
-    let (pattern, nb) = (file.matrix.pattern(), file.matrix.nb());
-    let from = match file.block_size_from {
-        BlockSizeFrom::Given => "given",
-        BlockSizeFrom::File => "from the file",
-        BlockSizeFrom::Pattern => "found from the pattern",
-    };
-    println!("matrix:      {} ({})", args.matrix.display(), file.format.name());
-    println!(
-        "             {} rows of {nb} x {nb} blocks ({from}), {} blocks, {:.2} a row",
-        pattern.rows(),
-        pattern.nnzb(),
-        pattern.nnzb() as f64 / pattern.rows().max(1) as f64
-    );
-}
-
-fn say_setup(order: &PlanReport, options: &SolverOptions, set: &NumericReport) {
-    let (before, after) = (order.before, order.after);
-    println!(
-        "order:       bandwidth {} -> {}, profile {} -> {}",
-        before.bandwidth, after.bandwidth, before.profile, after.profile
-    );
-    if order.colors > 1 {
-        println!("             {} colors of {} to {} rows", order.colors, order.smallest, order.largest);
-    }
-    let sweeps = match options.preconditioner {
-        PreconditionerKind::Ilu(Fill::Level(k)) => format!(", block ILU({k}) ({})", options.policy),
-        PreconditionerKind::Ilu(Fill::DiagonalOnly) => format!(", block DILU ({})", options.policy),
-        PreconditionerKind::None => ", no preconditioner".to_owned(),
-        _ if options.method == Method::Richardson => String::new(),
-        kind => format!(", {} {kind} sweeps ({})", options.sweeps, options.policy),
-    };
-    let word = MethodWord::of(options.method, options.preconditioner);
-    println!("method:      {}{sweeps}", word.map_or(options.method.name(), MethodWord::name));
-    if set.pivoted > 0 {
-        println!("             {} diagonal blocks needed pivoting, rows {:?}", set.pivoted, set.pivoted_rows);
-    }
-    if set.underflowed > 0 {
-        println!("             {} off-diagonal values became zero in f16", set.underflowed);
-    }
-}
-
-fn say_result(solve: &Solve, method: Method, norm: f64, error: Option<f64>, times: &Times) {
-    let outcome = match solve.outcome {
-        // Of the method, not of a row.
-        Outcome::Breakdown { .. } if method != Method::Richardson => "breakdown".to_owned(),
-        other => other.to_string(),
-    };
-    println!(
-        "result:      {outcome} after {} iterations, ||b - A x|| / ||b|| = {:.3e}",
-        solve.iterations, solve.relative_residual
-    );
-    let ended = matches!(solve.outcome, Outcome::Breakdown { .. } | Outcome::Stagnated);
-    if ended && method != Method::Richardson {
-        println!(
-            "             the best solution found: a singular matrix, as of a pressure that nothing sets, has no better one unless b fits"
-        );
-    }
-    println!("             ||x|| = {norm:.10e}");
-    if let Some(error) = error {
-        println!("             ||x - known|| / ||known|| = {error:.3e}");
-    }
-    println!(
-        "time:        read {:.3} s, order {:.3} s, factor {:.3} s, solve {:.3} s",
-        times.read, times.symbolic, times.numeric, times.solve
-    );
 }
