@@ -10,7 +10,7 @@ use compress::Encoder;
 pub use decompress::{DecompressError, decompress};
 pub use ranges::{RangeReader, SharedFile};
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// How the bytes of a file are packed, told by the end of its name.
@@ -36,17 +36,31 @@ impl Compression {
             _ => Self::None,
         }
     }
+
+    /// What the first bytes of a file tell, where they tell anything.
+    fn of_bytes(start: &[u8]) -> Option<Self> {
+        match start {
+            // Deflate is the one method that there is; three of the flags are none.
+            [0x1f, 0x8b, 8, 0..=0x1f, ..] => Some(Self::Gzip),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Self::Xz),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Self::Zstd),
+            _ => None,
+        }
+    }
 }
 
-/// Opens a file for reading; names that end in `.gz`, `.xz` or `.zst` are decompressed on the way.
+/// Opens a file for reading; what is packed by gzip, xz or zstd is decompressed on the way, whatever its name. A file whose name
+/// ends in `.gz`, `.xz` or `.zst` has to be packed.
 ///
 /// # Errors
 /// What the system says, with the path. Reading may fail later: a truncated or corrupt stream gives an
 /// [`io::Error`] that carries a [`DecompressError`].
 pub fn open(path: &Path) -> Result<Box<dyn Read>, FileError> {
     let file = File::open(path).map_err(|source| FileError::new("cannot open", path, source))?;
-    let file = BufReader::with_capacity(1 << 20, file);
-    Ok(match Compression::of(path) {
+    let mut file = BufReader::with_capacity(1 << 20, file);
+    // What cannot be read is told by who reads.
+    let told = file.fill_buf().ok().and_then(Compression::of_bytes);
+    Ok(match told.unwrap_or(Compression::of(path)) {
         Compression::None => Box::new(file),
         packed => Box::new(decompress(file, packed)),
     })

@@ -53,6 +53,21 @@ fn every_truncation_is_told() {
 }
 
 #[test]
+fn packed_files_are_known_by_their_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = sample(3000);
+    for compression in PACKED {
+        for name in ["a.mtx", "a.gz", "a.xz", "a.zst", "a.bz2"] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, pack(&bytes, compression)).unwrap();
+            let mut found = Vec::new();
+            open(&path).unwrap().read_to_end(&mut found).unwrap();
+            assert_eq!(found, bytes, "{compression:?} as {name}");
+        }
+    }
+}
+
+#[test]
 fn a_wrong_name_is_told() {
     for compression in PACKED {
         let error = unpack(b"NDIME= 3\nNELEM= 5\n".to_vec(), compression).expect_err("not packed");

@@ -200,7 +200,47 @@ fn sniff(input: &mut BufReader<Box<dyn Read>>) -> Result<Format, Located> {
     if start.len() >= 4 && (start[0] == 0 || start[3] == 0) {
         return Ok(Format::Petsc);
     }
-    Err(Place::Byte(0).fault(Fault::UnknownFormat))
+    let mut head = Vec::new();
+    input.take(1 << 10).read_to_end(&mut head).map_err(|e| Place::Byte(0).fault(e.into()))?;
+    Err(Place::Byte(0).fault(other_format(&head).unwrap_or(Fault::UnknownFormat)))
+}
+
+/// What a file is that is neither of ours, by its first bytes.
+fn other_format(head: &[u8]) -> Option<Fault> {
+    let is = |what: &str, remedy| Some(Fault::Unsupported { what: what.into(), remedy });
+    let export = "write it as Matrix Market from where it comes (scipy.io.mmwrite)";
+    match head {
+        [] => return is("an empty file", "write or copy it again"),
+        [b'B', b'Z', b'h', ..] => {
+            return is("a file packed by bzip2", "unpack it (bunzip2), or pack it by gzip, xz or zstd");
+        }
+        [b'P', b'K', 3, 4, ..] => return is("a zip archive", "unpack it (unzip) and give the matrix in it"),
+        [b'7', b'z', 0xbc, 0xaf, ..] => return is("a 7z archive", "unpack it and give the matrix in it"),
+        [0x89, b'H', b'D', b'F', ..] => return is("an HDF5 file (MATLAB's -v7.3, too)", export),
+        [0x93, b'N', b'U', b'M', ..] => return is("an array of NumPy", export),
+        _ => {}
+    }
+    if head.starts_with(b"MATLAB 5") {
+        return is("a MATLAB file", export);
+    }
+    if head.get(257..262) == Some(b"ustar") {
+        return is("a tar archive", "unpack it (tar xf) and give the matrix in it");
+    }
+    // Harwell-Boeing and Rutherford-Boeing: a title, a line of counts, a line with the type and the sizes.
+    let mut lines = head.split(|&b| b == b'\n').skip(1).map(|line| line.trim_ascii());
+    let counts = lines.next()?;
+    let kind = lines.next()?.to_ascii_uppercase();
+    let whole = |word: &[u8]| word.iter().all(u8::is_ascii_digit);
+    let numbers = |line: &[u8]| line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).all(whole);
+    match kind[..] {
+        [b'R' | b'C' | b'P' | b'I' | b'Q', b'S' | b'U' | b'H' | b'Z' | b'R', b'A' | b'E', b' ', ..]
+            if !counts.is_empty() && numbers(counts) && numbers(&kind[3..]) =>
+        {
+            let remedy = "write it as Matrix Market (scipy.io.mmwrite of what scipy.io.hb_read reads)";
+            is("a Harwell-Boeing file", remedy)
+        }
+        _ => None,
+    }
 }
 
 /// `NAME_b.mtx.xz` for `NAME.mtx.xz`.

@@ -47,9 +47,10 @@ fn a_byte_order_mark_is_passed_over() {
     written("a_b.mtx", "%%MatrixMarket matrix array real general\n2 1\n5\n6\n");
     let file = read_matrix(&matrix, Some(1)).unwrap();
     assert_eq!((file.matrix.values(), file.rhs.as_deref()), (&[3.0, 4.0][..], Some(&[5.0, 6.0][..])));
-    for text in ["", "\u{feff}", "2 2 2\n"] {
+    let unknown = Fault::UnknownFormat.to_string();
+    for (text, what) in [("", "an empty file"), ("\u{feff}", &unknown), ("2 2 2\n", &unknown)] {
         let error = read_matrix(&written("b.mtx", text), None).unwrap_err().to_string();
-        assert!(error.contains(&Fault::UnknownFormat.to_string()), "{error}");
+        assert!(error.contains(what), "{error}");
     }
 }
 
@@ -152,6 +153,39 @@ fn petsc_with_64_bit_indices() {
     bytes.extend(6.0_f64.to_be_bytes());
     let (matrix, rhs) = petsc::read_matrix(&mut Cursor::new(bytes)).unwrap();
     assert_eq!((dense(&matrix), rhs), (vec![vec![5.0]], Some(vec![6.0])));
+}
+
+/// Other files are told what they are.
+#[test]
+fn other_formats_are_named() {
+    let mut tar = vec![0; 1024];
+    tar[..9].copy_from_slice(b"A/A.mtx\0\0");
+    tar[257..262].copy_from_slice(b"ustar");
+    let boeing = "1138 BUS POWER SYSTEM NETWORK                                           1138_BUS\n\
+                  \u{20}          1054            90           245           719             0\n\
+                  RSA                     1138          1138          2596             0\n(13I6) (16I5)\n";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.mtx");
+    for (bytes, what) in [
+        (&b""[..], "an empty file is not supported: write or copy it again"),
+        (b"BZh91AY&SY", "packed by bzip2 is not supported: unpack it (bunzip2)"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\x89HDF\r\n", "an HDF5 file"),
+        (b"MATLAB 5.0 MAT-file", "a MATLAB file"),
+        (&tar, "a tar archive is not supported: unpack it (tar xf)"),
+        (boeing.as_bytes(), "a Harwell-Boeing file"),
+        (b"1 1 4.0\n1 2 3.0\n2 2 1.0\n", "neither a Matrix Market file"),
+    ] {
+        std::fs::write(&path, bytes).unwrap();
+        let matrix = read_matrix(&path, None).unwrap_err().to_string();
+        assert!(matrix.contains(what), "{matrix}");
+        assert!(read_vector(&path).unwrap_err().to_string().contains(what));
+    }
+    let packed = folder.path().join("a.mtx.gz");
+    let mut file = AtomicFile::create(&packed).unwrap();
+    file.write_all(&tar).unwrap();
+    file.commit().unwrap();
+    assert!(read_matrix(&packed, None).unwrap_err().to_string().contains("a tar archive"));
 }
 
 #[test]
