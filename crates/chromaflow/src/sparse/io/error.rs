@@ -113,12 +113,14 @@ pub enum Fault {
         cols: usize,
     },
     /// One entry twice.
-    #[error("entry ({row}, {col}) is given twice (a symmetric file holds one triangle only)")]
+    #[error("entry ({row}, {col}) is given twice{}: add up the two (a symmetric file holds one triangle only)", before(*.first))]
     Duplicate {
         /// Row, from 1.
         row: usize,
         /// Column, from 1.
         col: usize,
+        /// The line of the first of the two.
+        first: Option<u64>,
     },
     /// An entry that is no number.
     #[error(
@@ -172,6 +174,10 @@ pub enum Fault {
         /// The length it should have.
         expected: usize,
     },
+}
+
+fn before(line: Option<u64>) -> String {
+    line.map_or(String::new(), |line| format!(", in line {line} before"))
 }
 
 impl Fault {

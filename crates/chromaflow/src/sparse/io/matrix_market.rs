@@ -161,6 +161,8 @@ pub(super) fn read_matrix(input: &mut dyn BufRead) -> Result<(ScalarCsr, Option<
     }
     let mirrored = header.symmetry != Symmetry::General;
     let mut entries: Vec<(u32, u32, f64)> = Vec::with_capacity(nnz.min(TRUSTED));
+    // Where entries stand in a row: the first of them and its line.
+    let mut runs: Vec<(usize, u64)> = Vec::new();
     for found in 0..nnz {
         let line = match lines.next_data() {
             Ok(Some(line)) => line,
@@ -172,6 +174,10 @@ pub(super) fn read_matrix(input: &mut dyn BufRead) -> Result<(ScalarCsr, Option<
         };
         match parse_entry(line, &header, rows, cols) {
             Ok((row, col, value)) => {
+                let line = lines.number;
+                if runs.last().is_none_or(|&(first, start)| start + (found - first) as u64 != line) {
+                    runs.push((found, line));
+                }
                 entries.push((row, col, value));
                 if mirrored && row != col {
                     entries.push((col, row, if header.symmetry == Symmetry::Skew { -value } else { value }));
@@ -186,8 +192,29 @@ pub(super) fn read_matrix(input: &mut dyn BufRead) -> Result<(ScalarCsr, Option<
     if rows.max(cols) > entries.len().max(FREE_ROWS) {
         return Err(place.fault(Fault::TooSparse { rows, cols, nnz }));
     }
-    let matrix = ScalarCsr::from_entries(rows, cols, &entries).map_err(|fault| Place::File.fault(fault))?;
+    let matrix = ScalarCsr::from_entries(rows, cols, &entries)
+        .map_err(|fault| located(fault, &entries, mirrored, &runs))?;
     Ok((matrix, header.block_size))
+}
+
+/// An entry that is given twice has two lines.
+fn located(fault: Fault, entries: &[(u32, u32, f64)], mirrored: bool, runs: &[(usize, u64)]) -> Located {
+    let Fault::Duplicate { row, col, .. } = fault else { return Place::File.fault(fault) };
+    let (mut places, mut at, mut found) = (Vec::new(), 0, 0);
+    while let Some(&(r, c, _)) = entries.get(at) {
+        let here = (r as usize + 1, c as usize + 1);
+        let both = mirrored && r != c;
+        if here == (row, col) || both && here == (col, row) {
+            let (first, line) = runs[runs.partition_point(|run| run.0 <= found) - 1];
+            places.push(line + (found - first) as u64);
+        }
+        at += 1 + usize::from(both); // its image comes after it
+        found += 1;
+    }
+    match places[..] {
+        [first, second, ..] => Place::Line(second).fault(Fault::Duplicate { row, col, first: Some(first) }),
+        _ => Place::File.fault(fault),
+    }
 }
 
 /// An entry, from 0.

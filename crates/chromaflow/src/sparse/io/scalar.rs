@@ -31,7 +31,7 @@ impl ScalarCsr {
             sorted.extend(columns.iter().copied().zip(entries.iter().copied()));
             sorted.sort_unstable_by_key(|e| e.0);
             if let Some(w) = sorted.windows(2).find(|w| w[0].0 == w[1].0) {
-                return Err(Fault::Duplicate { row: row + 1, col: w[0].0 as usize + 1 });
+                return Err(Fault::Duplicate { row: row + 1, col: w[0].0 as usize + 1, first: None });
             }
             for (i, &(c, v)) in sorted.iter().enumerate() {
                 (columns[i], entries[i]) = (c, v);

@@ -188,6 +188,17 @@ fn other_formats_are_named() {
     assert!(read_matrix(&packed, None).unwrap_err().to_string().contains("a tar archive"));
 }
 
+/// The lines of both, comments and images of symmetric files left out.
+#[test]
+fn entries_given_twice_have_their_lines() {
+    let head = "%%MatrixMarket matrix coordinate real";
+    let said = |text: String| message(&text);
+    let general = said(format!("{head} general\n% no\n3 3 4\n1 1 1\n\n2 1 5\n% why\n3 3 1\n2 1 6\n"));
+    assert!(general.contains("line 9: entry (2, 1) is given twice, in line 6 before: add up"), "{general}");
+    let symmetric = said(format!("{head} symmetric\n3 3 5\n1 1 1\n2 1 5\n2 2 1\n3 3 1\n1 2 5\n"));
+    assert!(symmetric.contains("line 7") && symmetric.contains("in line 4 before"), "{symmetric}");
+}
+
 #[test]
 fn block_sizes_are_found_where_blocks_are() {
     // Tridiagonal blocks with holes in them; a scalar band has no block size.
