@@ -8,15 +8,21 @@ const LARGEST: usize = 32;
 const SAMPLE: usize = 100_000;
 /// The blocks must be at most this part of what any shifted cut has.
 const GAIN: f64 = 0.8;
-/// Blocks must have this part of their entries.
+/// Blocks must have this part of their entries, or ...
 const HALF_FULL: f64 = 0.5;
+/// ... those of the diagonal this one, and all together as many as diagonal ones would have: unknowns of a place coupled with one
+/// another, and each with its like elsewhere.
+const FULL: f64 = 0.8;
+/// What a shift takes out of such blocks, in parts of what it takes from one side of the diagonal of a full one.
+const LOST: f64 = 1.2;
 /// Parts of the entries that a shift takes to entries.
 const MANY: f64 = 0.8;
 const NEARLY_ALL: f64 = 0.99;
 
 /// The largest block size for which cutting the matrix into blocks at multiples of it touches clearly fewer blocks
-/// than cutting it anywhere else; failing that, the period with which the pattern repeats itself along the diagonal
-/// (blocks with holes on a structured mesh); 1 where there is neither.
+/// than cutting it anywhere else, or for which the blocks of the diagonal are full and are not if they are cut anywhere else;
+/// failing that, the period with which the pattern repeats itself along the diagonal (blocks with holes on a structured mesh);
+/// 1 where there is none.
 pub fn detect_block_size(matrix: &ScalarCsr) -> usize {
     let n = matrix.rows();
     if n != matrix.cols() {
@@ -51,30 +57,64 @@ fn period(matrix: &ScalarCsr) -> Option<usize> {
 }
 
 fn stands_out(matrix: &ScalarCsr, nb: usize) -> bool {
-    let aligned = blocks_per_entry(matrix, nb, 0);
-    let full = aligned * (nb * nb) as f64 <= 1.0 / HALF_FULL;
-    full && (1..nb).all(|shift| aligned <= GAIN * blocks_per_entry(matrix, nb, shift))
+    let aligned = Cut::at(matrix, nb, 0);
+    let shifts = || (1..nb).map(|shift| (shift, Cut::at(matrix, nb, shift)));
+    let part = aligned.entries as f64 / (aligned.blocks * nb * nb).max(1) as f64;
+    let fewer = |(_, cut): (usize, Cut)| aligned.blocks_per_entry() <= GAIN * cut.blocks_per_entry();
+    if part >= HALF_FULL && shifts().all(fewer) {
+        return true;
+    }
+    let diagonal = aligned.on_diagonal();
+    diagonal >= FULL * (nb * nb) as f64
+        && aligned.entries >= nb * aligned.blocks
+        && shifts().all(|(shift, cut)| cut.on_diagonal() <= diagonal - LOST * (shift * (nb - shift)) as f64)
 }
 
-/// Blocks that hold an entry of the sample when the cuts lie at multiples of nb plus `shift`, by its entries.
-fn blocks_per_entry(matrix: &ScalarCsr, nb: usize, shift: usize) -> f64 {
-    let mut last_seen = vec![0; matrix.cols() / nb + 2];
-    let (mut count, mut entries) = (0, 0);
-    for (row, first) in (shift..=matrix.rows() - nb).step_by(nb).enumerate() {
-        for r in first..first + nb {
-            let columns = matrix.columns(r);
-            entries += columns.len();
-            for &c in columns {
-                let block = (c as usize + nb - shift) / nb;
-                if last_seen[block] != row + 1 {
-                    last_seen[block] = row + 1;
-                    count += 1;
+/// What cutting a sample of the matrix into blocks finds.
+#[derive(Default)]
+struct Cut {
+    /// Block rows looked at.
+    rows: usize,
+    /// Blocks that hold an entry.
+    blocks: usize,
+    entries: usize,
+    /// Those of them in diagonal blocks.
+    diagonal: usize,
+}
+
+impl Cut {
+    /// The cuts lie at multiples of nb plus `shift`.
+    fn at(matrix: &ScalarCsr, nb: usize, shift: usize) -> Self {
+        let mut last_seen = vec![0; matrix.cols() / nb + 2];
+        let mut cut = Self::default();
+        for (row, first) in (shift..=matrix.rows() - nb).step_by(nb).enumerate() {
+            cut.rows += 1;
+            for r in first..first + nb {
+                let columns = matrix.columns(r);
+                cut.entries += columns.len();
+                for &c in columns {
+                    let c = c as usize;
+                    cut.diagonal += usize::from((first..first + nb).contains(&c));
+                    let block = (c + nb - shift) / nb;
+                    if last_seen[block] != row + 1 {
+                        last_seen[block] = row + 1;
+                        cut.blocks += 1;
+                    }
                 }
             }
+            if cut.entries > SAMPLE {
+                break;
+            }
         }
-        if entries > SAMPLE {
-            break;
-        }
+        cut
     }
-    f64::from(count) / entries.max(1) as f64
+
+    fn blocks_per_entry(&self) -> f64 {
+        self.blocks as f64 / self.entries.max(1) as f64
+    }
+
+    /// Entries of a diagonal block.
+    fn on_diagonal(&self) -> f64 {
+        self.diagonal as f64 / self.rows.max(1) as f64
+    }
 }

@@ -188,6 +188,67 @@ fn other_formats_are_named() {
     assert!(read_matrix(&packed, None).unwrap_err().to_string().contains("a tar archive"));
 }
 
+/// Full blocks on the diagonal, couplings of any kind beside them, on grids and on graphs without order.
+#[test]
+fn block_sizes_are_found_whatever_couplings_are() {
+    let mut seed = 1_u64;
+    let mut random = move || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize
+    };
+    let line = 14;
+    let nodes = line * line;
+    let grid: Vec<_> = (0..nodes)
+        .flat_map(|i| {
+            [(i, i + 1), (i, i + line)]
+                .into_iter()
+                .filter(move |e| e.1 < nodes && (e.1 != i + 1 || e.1 % line > 0))
+        })
+        .collect();
+    let graph: Vec<_> =
+        (0..6 * nodes).map(|_| (random() % nodes, random() % nodes)).filter(|e| e.0 != e.1).collect();
+    for nb in 1..=8 {
+        for (shape, edges) in [("grid", &grid), ("graph", &graph)] {
+            for kind in ["full", "diagonal", "triangular", "random"] {
+                let mut places = std::collections::BTreeSet::new();
+                for node in 0..nodes {
+                    places.extend((0..nb * nb).map(|k| (node * nb + k / nb, node * nb + k % nb)));
+                }
+                for (from, to) in edges.iter().flat_map(|&(a, b)| [(a, b), (b, a)]) {
+                    for (r, c) in (0..nb * nb).map(|k| (k / nb, k % nb)) {
+                        let coupled = match kind {
+                            "full" => true,
+                            "diagonal" => r == c,
+                            "triangular" => r >= c,
+                            _ => r == c || random() % 10 < 3,
+                        };
+                        if coupled {
+                            places.insert((from * nb + r, to * nb + c));
+                        }
+                    }
+                }
+                let entries: Vec<_> = places.iter().map(|&(r, c)| (r as u32, c as u32, 1.0)).collect();
+                let n = nodes * nb;
+                let found = detect_block_size(&ScalarCsr::from_entries(n, n, &entries).unwrap());
+                assert_eq!(found, nb, "{kind} couplings on a {shape}");
+            }
+        }
+    }
+    // Lines of a grid are no blocks, nor are cliques with few couplings between them.
+    for line in 5..=16 {
+        let near = |i: u32, j: u32| i.abs_diff(j) == line || (i.abs_diff(j) <= 1 && i / line == j / line);
+        let n = 40 * line;
+        let grid: Vec<_> = (0..n * n).map(|k| (k / n, k % n, 1.0)).filter(|e| near(e.0, e.1)).collect();
+        let found = detect_block_size(&ScalarCsr::from_entries(n as usize, n as usize, &grid).unwrap());
+        assert_eq!(found, 1, "lines of {line}");
+    }
+    let mut places: std::collections::BTreeSet<_> =
+        (0..320).flat_map(|i| (0..8).map(move |j| (i, i / 8 * 8 + j))).collect();
+    places.extend((0..800).map(|_| (random() % 320, random() % 320)));
+    let cliques: Vec<_> = places.iter().map(|&(r, c)| (r as u32, c as u32, 1.0)).collect();
+    assert_eq!(detect_block_size(&ScalarCsr::from_entries(320, 320, &cliques).unwrap()), 1);
+}
+
 /// The lines of both, comments and images of symmetric files left out.
 #[test]
 fn entries_given_twice_have_their_lines() {
