@@ -202,17 +202,31 @@ fn bad_input_is_status_2_and_an_unwritable_folder_3() {
         assert!(run.error.contains(words), "{args}: {}", run.error);
         assert!(run.json.is_null(), "{args}: nothing is written");
     }
-    let output = Command::new(env!("CARGO_BIN_EXE_chromaflow"))
-        .current_dir(at)
-        .args(["solve", "fine.mtx", "--block-size", "1", "--precond", "none"])
-        .env("CHROMAFLOW_OPTIONS", "preconditioner=jacobi, method=bicgstab")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        said.contains("bicgstab, no preconditioner") && said.contains("CHROMAFLOW_OPTIONS = prec"),
-        "{said}"
-    );
     let run = solve(at, "fine.mtx --solution nowhere/x.mtx");
     assert_eq!(run.status, 3, "{}", run.error);
+}
+
+/// What is solved by stands on the screen, the environment's options and the length of cycles, too.
+#[test]
+fn the_screen_says_the_method() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    write_matrix(&at.join("a.mtx"), &chain(4.0), None).unwrap();
+    let said = |environment: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_chromaflow"));
+        command.current_dir(at).args(["solve", "a.mtx"]).args(more).env("CHROMAFLOW_OPTIONS", environment);
+        String::from_utf8_lossy(&command.output().unwrap().stdout).into_owned()
+    };
+    let growing =
+        "cycles of 50 iterations, where those are slow up to 1000; their vectors take at most 1.6 MB";
+    let text = said("", &[]);
+    assert!(text.contains(growing) && !text.contains("CHROMAFLOW_OPTIONS"), "{text}");
+    let fixed = said("", &["--longest-restart", "50"]);
+    assert!(fixed.contains("cycles of 50 iterations; their vectors take at most 80.0 kB"), "{fixed}");
+    let other = said("preconditioner=jacobi, method=bicgstab", &["--precond", "none"]);
+    assert!(
+        other.contains("bicgstab, no preconditioner") && other.contains("CHROMAFLOW_OPTIONS = prec"),
+        "{other}"
+    );
+    assert!(!other.contains("cycles"), "{other}");
 }

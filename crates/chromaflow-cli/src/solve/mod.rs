@@ -209,7 +209,7 @@ fn on_cpu(
     let set = solver.numeric(file.matrix.values(), BlockLayout::ColumnMajor).map_err(in_file)?;
     let numeric_s = start.elapsed().as_secs_f64();
     if ctx.verbose() {
-        say::setup(solver.order(), solver.options(), &set);
+        say::setup(solver.order(), solver.options(), &set, b.len());
     }
     let start = Instant::now();
     let solve = solver.solve(b, x).map_err(in_file)?;
@@ -239,7 +239,7 @@ fn on_gpu(
     let set = solver.numeric(file.matrix.values(), BlockLayout::ColumnMajor).map_err(failed)?;
     let numeric_s = start.elapsed().as_secs_f64();
     if ctx.verbose() {
-        say::setup(solver.order(), solver.options(), &set);
+        say::setup(solver.order(), solver.options(), &set, b.len());
         println!("             on {}", gpu.facts().name);
     }
     let start = Instant::now();

@@ -2,6 +2,7 @@
 
 use super::Times;
 use super::args::{Args, environment};
+use crate::run::bytes;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::krylov::Solve;
 use chromaflow::order::PlanReport;
@@ -25,7 +26,8 @@ pub(super) fn matrix(args: &Args, file: &MatrixFile) {
     );
 }
 
-pub(super) fn setup(order: &PlanReport, options: &SolverOptions, set: &NumericReport) {
+/// `unknowns` are those of the system.
+pub(super) fn setup(order: &PlanReport, options: &SolverOptions, set: &NumericReport, unknowns: usize) {
     let (before, after) = (order.before, order.after);
     println!(
         "order:       bandwidth {} -> {}, profile {} -> {}",
@@ -47,6 +49,13 @@ pub(super) fn setup(order: &PlanReport, options: &SolverOptions, set: &NumericRe
     };
     let word = MethodWord::of(options.method, options.preconditioner);
     println!("method:      {}{sweeps}", word.map_or(options.method.name(), MethodWord::name));
+    if options.method == Method::Gmres {
+        let (first, longest) = options.cycles(unknowns);
+        let grow =
+            if longest > first { format!(", where those are slow up to {longest}") } else { String::new() };
+        let room = bytes(16 * longest * unknowns);
+        println!("             cycles of {first} iterations{grow}; their vectors take at most {room}");
+    }
     if set.pivoted > 0 {
         println!("             {} diagonal blocks needed pivoting, rows {:?}", set.pivoted, set.pivoted_rows);
     }

@@ -437,8 +437,15 @@ impl SolverOptions {
         SweepCourse { once, corrects: inner > 0, control }
     }
 
-    /// Iterations of the first cycle of GMRES and of the longest one whose vectors stay within bounds.
-    pub(super) fn cycles(&self, unknowns: usize) -> (usize, usize) {
+    /// Iterations of the first cycle of GMRES and of the longest one, whose vectors (two an iteration, of so many unknowns) take
+    /// 1 GiB at most unless `restart` asks for more.
+    ///
+    /// ```
+    /// let options = chromaflow::SolverOptions::default();
+    /// assert_eq!(options.cycles(10_000), (50, 1000));
+    /// assert_eq!(options.cycles(1_000_000), (50, 67));
+    /// ```
+    pub fn cycles(&self, unknowns: usize) -> (usize, usize) {
         let affordable = BASIS_BYTES / (16 * unknowns.max(1));
         (self.restart, self.longest_restart.min(affordable).max(self.restart))
     }
