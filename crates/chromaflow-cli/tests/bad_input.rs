@@ -117,6 +117,19 @@ fn a_truncated_mesh() {
 }
 
 #[test]
+fn an_empty_mesh_and_one_of_more_nodes_than_it_announces() {
+    refused(CASE, "", &["cube.su2", "the file is empty"]);
+    let mesh = cube(3).replace("NPOIN= 64", "NPOIN= 60");
+    refused(
+        CASE,
+        &mesh,
+        &["expected KEY= value", "after the 60 lines that NPOIN= announced: does it announce too few?"],
+    );
+    let mesh = cube(3).replace("MARKER_ELEMS= 18", "MARKER_ELEMS= 17");
+    refused(CASE, &mesh, &["after the 17 lines that MARKER_ELEMS= announced"]);
+}
+
+#[test]
 fn a_node_out_of_place_turns_elements_inside_out() {
     let mut lines: Vec<String> = cube(2).lines().map(String::from).collect();
     let center = lines.iter().position(|l| l == "0.5 0.5 0.5 13").unwrap();

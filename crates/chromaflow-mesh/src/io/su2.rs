@@ -28,6 +28,8 @@ struct Reader {
     /// A marker waits for its `MARKER_ELEMS=`: its name.
     tag: Option<String>,
     unknown: Vec<String>,
+    /// The key of the block that was read last, and its lines.
+    block: Option<(&'static str, u64)>,
     /// Only what is wrong is asked for.
     forgets: bool,
 }
@@ -89,9 +91,16 @@ fn read_by(path: &Path, mut reader: Reader) -> Result<Raw, MeshError> {
             continue;
         }
         if let Some((key, value)) = key(text) {
+            reader.block = None;
             skipping = reader.key(&mut lines, path, &key, &value)?;
         } else if !skipping {
-            return Err(lines.error(format!("expected KEY= value, found {:?}", show(text))));
+            let found = format!("expected KEY= value, found {:?}", show(text));
+            return Err(lines.error(match &reader.block {
+                Some((key, n)) => {
+                    format!("{found} after the {n} lines that {key}= announced: does it announce too few?")
+                }
+                None => found,
+            }));
         }
     }
     reader.finish(&lines, path)
@@ -177,6 +186,7 @@ impl Reader {
                 let n = number()?;
                 self.elements = Some(n);
                 block(lines, n, "NELEM", |words, line| self.element(words, line))?;
+                self.block = Some(("NELEM", n));
             }
             "NPOIN" => {
                 once(&self.nodes)?;
@@ -190,6 +200,7 @@ impl Reader {
                     self.forget(line);
                     Ok(())
                 })?;
+                self.block = Some(("NPOIN", n));
             }
             "NMARK" => {
                 once(&self.markers)?;
@@ -211,6 +222,7 @@ impl Reader {
                     return Err(lines.error("MARKER_ELEMS= without a MARKER_TAG= before it"));
                 };
                 self.marker(lines, tag, n)?;
+                self.block = Some(("MARKER_ELEMS", n));
             }
             _ => {
                 let known = [
@@ -309,6 +321,9 @@ impl Reader {
         } else {
             format!("is the file cut short, or is one of these misspelt: {}?", self.unknown.join(", "))
         };
+        if lines.number() == 0 {
+            return Err(MeshError::unsupported(path, "the file is empty: copy or write it anew"));
+        }
         for (key, seen) in [("NDIME", self.dimension), ("NELEM", self.elements), ("NPOIN", self.nodes)] {
             if seen.is_none() {
                 return Err(lines.error(format!("the file ends without {key}=; {hint}")));
