@@ -85,6 +85,49 @@ fn odd_cases_are_warned_of() {
     assert!(!told.contains("warning"), "{told}");
 }
 
+/// Cuts, lines and restarts of a case are looked at before it runs, and numbers of a stream with units are said.
+#[test]
+fn plans_look_at_outputs_and_restarts() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let flow = "temperature = 216.65\npressure = 22632\nvelocity = 147.535";
+    write(folder, OPEN, flow);
+    let case = std::fs::read_to_string(folder.join("case.toml")).unwrap();
+    let lines = |y: f64| {
+        format!(
+            "profiles = [{{ from = [1.0, {y}, 0.0], to = [1.3, {y}, 0.0] }}, {{ from = [0.1, {y}, 0.0], to = [2.0, 0.6, 0.0] }}]"
+        )
+    };
+    let with = |x: f64, y: f64| {
+        let output = format!("[output]\ncuts = [{{ axis = \"x\", at = {x} }}]\n{}", lines(y));
+        std::fs::write(folder.join("case.toml"), case.replace("[output]", &output)).unwrap();
+        chromaflow(folder, &["run", "case.toml", "--check", "--json", "plan.json"])
+    };
+    let (status, said, told) = with(7.0, 5.0);
+    assert_eq!(status, 0, "{told}");
+    assert!(told.contains("warning: cut_x_7: the plane of output.cuts meets no wall"), "{told}");
+    assert!(told.contains("warning: the line of output.profiles[0] meets no cell"), "{told}");
+    assert!(!told.contains("output.profiles[1]"), "{told}");
+    assert!(said.contains("free stream: Mach 0.5\n") && !said.contains("Reynolds"), "{said}");
+    let plan: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.join("plan.json")).unwrap()).unwrap();
+    assert!((plan["conditions"]["mach"].as_f64().unwrap() - 0.5).abs() < 1e-4, "{plan}");
+    let (_, _, told) = with(1.0, 0.5);
+    assert!(!told.contains("warning: cut") && !told.contains("output.profiles"), "{told}");
+    let restart = |name: &str| chromaflow(folder, &["run", "case.toml", "--check", "--restart", name]);
+    let (status, _, told) = restart("nothing.safetensors");
+    assert!(status == 2 && told.contains("nothing.safetensors"), "{status} {told}");
+    let (status, _, told) = chromaflow(folder, &["run", "case.toml", "--out", "o"]);
+    assert_eq!(status, 0, "{told}");
+    assert_eq!(restart("o/restart.safetensors").0, 0);
+    write(folder, OPEN, &format!("{flow}\nequations = \"laminar\""));
+    let (_, said, _) = chromaflow(folder, &["run", "case.toml", "--check"]);
+    // rho a M / mu of Sutherland's law: 0.36392 * 147.535 / 1.4217e-5.
+    let line =
+        "free stream: Mach 0.5, Reynolds number 3.7769e6 on a length of 1 in the mesh's unit, 216.65 K";
+    assert!(said.contains(line), "{said}");
+}
+
 /// A node that is moved through a corner of its cell folds that: a warning, no error.
 #[test]
 fn folded_cells_are_warned_of() {

@@ -229,9 +229,6 @@ impl Files {
         ];
         if let Some(cp) = fields.iter().find(|f| f.name == "cp") {
             let cut = cuts::of_walls(&mesh, is_wall, &cp.values, &output.cuts, flow.lift_axis());
-            for name in output.cuts.iter().map(cuts::name).filter(|name| cut.iter().all(|c| c.0 != *name)) {
-                eprintln!("note: {name}: the plane of output.cuts meets no wall: nothing is written of it");
-            }
             for (name, curves) in cut {
                 written.push(self.folder.join(format!("{name}.csv")));
                 cuts::write(&written[written.len() - 1], &curves)?;
@@ -240,12 +237,8 @@ impl Files {
         }
         for (number, profile) in output.profiles.iter().enumerate() {
             let units = |friction, density, temperature| flow.wall_units(friction, density, temperature);
-            let Some(line) = Line::new(profile, &mesh, &fields, units) else {
-                eprintln!(
-                    "note: the line of output.profiles[{number}] meets no cell of the mesh: nothing is written of it"
-                );
-                continue;
-            };
+            // That it meets nothing was said before the run.
+            let Some(line) = Line::new(profile, &mesh, &fields, units) else { continue };
             let name = format!("profile_{number}");
             written.push(self.folder.join(format!("{name}.csv")));
             line.write(&written[written.len() - 1])?;

@@ -9,6 +9,7 @@ use super::history::{self, Equations, Row};
 use super::live::Live;
 use super::loads::Loads;
 use super::oscillation::Oscillation;
+use super::record;
 use super::samples::Samples;
 use super::trace::Trace;
 use super::{Args, Goal, Screen, interrupt, over_ranks, summary, verify};
@@ -81,6 +82,9 @@ impl Run<'_> {
             for caution in flow.cautions() {
                 eprintln!("warning: {caution}");
             }
+            for missed in record::missed(flow, self.output) {
+                eprintln!("warning: {missed}");
+            }
             for note in flow.notes() {
                 eprintln!("note: {note}");
             }
@@ -91,6 +95,8 @@ impl Run<'_> {
         let dt = if let Time::Unsteady(unsteady) = self.time { unsteady.dt } else { 1.0 };
         let mut samples = Samples::new(self.output, dt, flow)?;
         if self.args.check {
+            // A restart that a run would begin from has to be there, and to fit.
+            self.resume(flow, &mut samples)?;
             flow.check(self.ctx)?;
             return Ok(Done::Success);
         }

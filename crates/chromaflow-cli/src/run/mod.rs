@@ -54,7 +54,8 @@ pub struct Args {
     /// Start from this restart file
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     restart: Option<PathBuf>,
-    /// Take the state of the --restart file alone: iterations and residuals count anew
+    /// Take the state of the --restart file alone: iterations and residuals count anew, physical steps too; the first of them is of first order and
+    /// starts from the last one that was done
     #[arg(long, requires = "restart")]
     anew: bool,
     /// Output folder, instead of the case file's

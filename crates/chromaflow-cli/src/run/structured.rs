@@ -224,6 +224,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
             if device > 0 {
                 println!("\nmemory on the GPU {:>10}", bytes(device));
             }
+            println!("\n{}", summary::stream(&self.case.flow));
             println!("\nmarkers");
             for name in grid.markers() {
                 let windows = grid.patches.iter().filter(|p| p.name == name).map(|p| p.window.faces());
@@ -237,6 +238,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         let [range, walls] = walls::json(&y_plus);
         ctx.write_json(&json!({
             "grid": { "cells": grid.cells(), "blocks": grid.blocks.len(), "nodes": points },
+            "conditions": summary::conditions(&self.case.flow, &config.boundaries, &config.reference),
             "memory": { "device_bytes": device },
             "y_plus": range,
             "walls": walls,

@@ -5,6 +5,7 @@ use super::flow::Flow;
 use super::history::Equations;
 use super::march::{Finished, Run};
 use super::oscillation::Oscillation;
+use super::walls::height;
 use super::{bytes, duration};
 use crate::case::FlowSection;
 use crate::context::Context;
@@ -167,7 +168,8 @@ pub fn heights_of(
 /// The same in words; `first`: what is first, and where.
 pub fn heights(first: &str, y_plus: Vec<(String, Spread)>) -> Vec<String> {
     let of = |(wall, y): (String, Spread)| {
-        format!("y+ of the first {first} {wall}: {:.3} to {:.3}, mean {:.3}", y.min, y.max, y.mean)
+        let [low, high, mean] = [y.min, y.max, y.mean].map(|y| height(y, 3));
+        format!("y+ of the first {first} {wall}: {low} to {high}, mean {mean}")
     };
     y_plus.into_iter().map(of).collect()
 }
@@ -221,6 +223,26 @@ pub fn conditions(
     let viscous = viscous.into_iter().filter(|_| flow.equations.is_viscous());
     viscous.chain(with_units).for_each(|(name, value)| all[name] = json!(value));
     all
+}
+
+/// The free stream of a plan, as numbers: what it comes to where it is given with units.
+pub fn stream(flow: &FlowSection) -> String {
+    let mach = format!("free stream: Mach {}", five_digits(flow.mach));
+    if !flow.equations.is_viscous() {
+        return mach;
+    }
+    let [reynolds, length, kelvin] = [flow.reynolds, flow.reynolds_length, flow.temperature].map(five_digits);
+    format!("{mach}, Reynolds number {reynolds} on a length of {length} in the mesh's unit, {kelvin} K")
+}
+
+/// Five digits of a number, without zeros at its end.
+fn five_digits(value: f64) -> String {
+    let rounded: f64 = format!("{value:.4e}").parse().unwrap_or(value);
+    if (1e-4..1e6).contains(&rounded.abs()) || rounded == 0.0 {
+        rounded.to_string()
+    } else {
+        format!("{rounded:e}")
+    }
 }
 
 /// Forces by marker, split into pressure and friction.

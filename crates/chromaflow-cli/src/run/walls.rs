@@ -61,9 +61,9 @@ impl Shearing<'_> {
             lines.push("no viscous walls: no y+".to_owned());
         } else {
             lines.push(format!("y+ of the first {first} walls, as on a {layer} flat plate"));
-            lines.extend(
-                y_plus.iter().map(|(wall, [low, high])| format!("  {wall:20} {low:.2} to {high:.2}")),
-            );
+            lines.extend(y_plus.iter().map(|(wall, [low, high])| {
+                format!("  {wall:20} {} to {}", height(*low, 2), height(*high, 2))
+            }));
             if y_plus.iter().any(|(_, [low, _])| *low > FAR) {
                 lines.push(format!(
                     "y+ above {FAR}: is the mesh's unit the one of the Reynolds number? flow.meters says how long it is where the stream has units, \
@@ -73,6 +73,11 @@ impl Shearing<'_> {
         }
         lines
     }
+}
+
+/// A y+ for people: with an exponent where it has more digits than anybody reads.
+pub fn height(y_plus: f64, decimals: usize) -> String {
+    if y_plus < 1e6 { format!("{y_plus:.decimals$}") } else { format!("{y_plus:.decimals$e}") }
 }
 
 /// The range over all walls, and by walls, for scripts.
@@ -207,6 +212,8 @@ mod tests {
         let far: Vec<_> =
             y_plus.iter().map(|(wall, range)| (wall.clone(), range.map(|y| 100.0 * y))).collect();
         assert!(flow.lines("nodes off", &far).last().unwrap().starts_with("y+ above 20000"));
+        let farther = [("floor".to_owned(), [0.5, 1e222])];
+        assert_eq!(flow.lines("nodes off", &farther)[1], format!("  {:20} 0.50 to 1.00e222", "floor"));
         assert_eq!(json(&y_plus)[0][0], y_plus[0].1[0].min(y_plus[1].1[0]));
         flow.equations = Equations::Euler;
         assert!(flow.y_plus(&mesh, 1.0).is_empty());

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::error::CliResult;
 use crate::mesh::in_parts;
 use crate::run::walls::{self, Shearing};
-use crate::run::{Prepared, bytes, counted};
+use crate::run::{Prepared, bytes, counted, summary};
 use chromaflow_flow::FlowSolver;
 use chromaflow_flow::mesh::Mesh;
 use serde_json::json;
@@ -62,6 +62,7 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: u
         println!("\norder of the rows");
         println!("  bandwidth {} -> {}", order.before.bandwidth, order.after.bandwidth);
         println!("  {} of {} to {} rows", counted(order.colors, "color"), order.smallest, order.largest);
+        println!("\n{}", summary::stream(&prepared.case.flow));
         println!("\nmarkers");
         for marker in &prepared.mesh.markers {
             let faces = marker.triangles.len() + marker.quads.len();
@@ -80,6 +81,7 @@ pub fn check(prepared: &Prepared, solver: &FlowSolver, ctx: &Context, program: u
         parts.iter().map(|(name, n)| ((*name).to_owned(), json!(n))).collect();
     ctx.write_json(&json!({
         "mesh": { "nodes": prepared.counts.nodes, "cells": prepared.counts.cells() },
+        "conditions": summary::conditions(&prepared.case.flow, &config.boundaries, &config.reference),
         "colors": order.colors,
         "memory": { "parts": memory, "total_bytes": total },
         "y_plus": range,
