@@ -2,6 +2,7 @@
 
 use chromaflow::sparse::io::{read_vector, write_matrix};
 use chromaflow::{BlockCsr, BlockPattern};
+use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -204,6 +205,38 @@ fn bad_input_is_status_2_and_an_unwritable_folder_3() {
     }
     let run = solve(at, "fine.mtx --solution nowhere/x.mtx");
     assert_eq!(run.status, 3, "{}", run.error);
+}
+
+/// Fluxes between the cells of a chain, all of them insulated at the ends: a right-hand side that does not fit is solved for as nearly as can be.
+#[test]
+fn a_matrix_that_leaves_constants_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let mut text = String::from("%%MatrixMarket matrix coordinate real symmetric\n40 40 79\n");
+    for i in 1..=40 {
+        let _ = writeln!(text, "{i} {i} {}", if i == 1 || i == 40 { 1 } else { 2 });
+    }
+    for i in 1..40 {
+        let _ = writeln!(text, "{} {i} -1", i + 1);
+    }
+    std::fs::write(at.join("a.mtx"), text).unwrap();
+    let b = "3\n".repeat(20) + &"1\n".repeat(20);
+    std::fs::write(at.join("b.mtx"), format!("%%MatrixMarket matrix array real general\n40 1\n{b}")).unwrap();
+    let words = "a.mtx --block-size 1 --rhs b.mtx --precond jacobi";
+    assert_eq!(solve(at, words).status, 1, "two of five parts of it do not fit");
+    let run = solve(at, &format!("{words} --null-space constant --solution x.mtx"));
+    assert_eq!((run.status, &run.json["outcome"]), (0, &"converged".into()), "{}", run.error);
+    let found = &run.json["null_space"];
+    assert_eq!((&found["constants"], &found["of_the_transpose"]), (&1.into(), &1.into()));
+    assert!((found["rhs_left_out"].as_f64().unwrap() - 0.8_f64.sqrt()).abs() < 1e-12, "{found}");
+    // Minus the second difference is 1 in the first half and -1 in the other.
+    let x = read_vector(&at.join("x.mtx")).unwrap();
+    assert!((x[0] - x[1] - 1.0).abs() < 1e-8 && (x[19] - x[20] - 20.0).abs() < 1e-7);
+    assert!(x.iter().sum::<f64>().abs() < 1e-8);
+    write_matrix(&at.join("c.mtx"), &chain(4.0), None).unwrap();
+    let refused = solve(at, "c.mtx --null-space constant");
+    assert_eq!(refused.status, 2);
+    assert!(refused.error.contains("row 1 adds up to 3.000e0; leave the option out"), "{}", refused.error);
 }
 
 /// What is solved by stands on the screen, the environment's options and the length of cycles, too.

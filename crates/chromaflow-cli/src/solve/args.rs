@@ -4,7 +4,7 @@ use crate::error::{CliError, CliResult};
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::order::{ColoringMethod, VertexOrder};
 use chromaflow::relax::Direction;
-use chromaflow::solver::{Method, MethodWord, PreconditionerKind, RowOrder};
+use chromaflow::solver::{Method, MethodWord, NullSpace, PreconditionerKind, RowOrder};
 use chromaflow::{Policy, SolverOptions};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -64,6 +64,10 @@ pub struct Args {
     /// Factor on every change within a sweep [default: 1]
     #[arg(long, allow_negative_numbers = true)]
     damping: Option<f64>,
+    /// What the matrix takes to zero: none, or constant (of each component of the blocks where rows add up to zero, as of a pressure that nothing
+    /// sets): x has mean zero then, and b loses the part that no x gives [default: none]
+    #[arg(long, value_name = "none|constant", value_parser = parse_null_space)]
+    null_space: Option<NullSpace>,
     /// Order of the rows before coloring: rcm (reverse Cuthill-McKee), natural (as in the file) or auto (rcm unless the
     /// rows of the file lie in a band); multicolor: block ILU,
     /// too, takes the rows color by color (after rcm) [default: auto]
@@ -110,6 +114,14 @@ fn parse_preconditioner(s: &str) -> Result<PreconditionerKind, String> {
 
 fn expected<'a>(known: impl Iterator<Item = &'a str>) -> String {
     format!("expected {}", known.collect::<Vec<_>>().join(", "))
+}
+
+fn parse_null_space(s: &str) -> Result<NullSpace, String> {
+    match s {
+        "none" => Ok(NullSpace::None),
+        "constant" => Ok(NullSpace::Constant),
+        _ => Err("expected none or constant".into()),
+    }
 }
 
 fn parse_direction(s: &str) -> Result<Direction, String> {
@@ -187,6 +199,7 @@ impl Args {
         options.restart = self.restart.unwrap_or(options.restart);
         options.longest_restart = self.longest_restart.unwrap_or(options.longest_restart);
         options.correction_sweeps = self.correction_sweeps.unwrap_or(options.correction_sweeps);
+        options.null_space = self.null_space.unwrap_or(options.null_space);
         options.history = true;
         Ok(options)
     }

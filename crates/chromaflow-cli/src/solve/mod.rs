@@ -61,7 +61,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         None => on_cpu((args, options), &file, &team, (&b, &mut x), ctx)?,
         Some(gpu) => on_gpu((args, options), &file, &team, gpu, (&b, &mut x), ctx)?,
     };
-    let Solved { solve, order, pivoted, bytes, symbolic_s, numeric_s, solve_s } = done;
+    let Solved { solve, order, pivoted, bytes, null_space, symbolic_s, numeric_s, solve_s } = done;
     let norm = |v: &[f64]| vector::norm2(&team, v);
     let error = known.as_ref().map(|known| {
         let difference: Vec<f64> = x.iter().zip(known).map(|(x, k)| x - k).collect();
@@ -69,6 +69,7 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
     });
     let times = Times { read: read_s, symbolic: symbolic_s, numeric: numeric_s, solve: solve_s };
     if ctx.verbose() {
+        say::null_space(null_space);
         say::result(&solve, options.method, norm(&x), error, &times);
     }
     if let Some(path) = &args.solution {
@@ -99,6 +100,9 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
         "preconditioner": options.preconditioner.name(),
         "policy": options.policy.name(),
         "fill": options.preconditioner.fill().unwrap_or_default().to_string(),
+        "null_space": null_space.map(|(open, unreached, left_out)| {
+            json!({ "constants": open, "of_the_transpose": unreached, "rhs_left_out": left_out })
+        }),
         "sweeps": options.sweeps,
         "tolerance": options.tolerance,
         "colors": order.colors,
@@ -176,6 +180,11 @@ fn in_file(args: &Args, preconditioner: PreconditionerKind, nb: usize, error: &S
                 )
             }
         }
+        SolverError::NoConstants { row, entry, sum } => format!(
+            "--null-space constant, but the matrix takes no constants to zero: row {} adds up to {sum:.3e}; leave the option out, or look there for a condition that \
+             sets the level",
+            row * nb + entry + 1
+        ),
         SolverError::Options(_) => return CliError::input(error.to_string()),
         other => other.to_string(),
     };
@@ -188,6 +197,8 @@ struct Solved {
     order: PlanReport,
     pivoted: usize,
     bytes: usize,
+    /// [`LinearSolver::null_space`]
+    null_space: Option<(usize, usize, f64)>,
     symbolic_s: f64,
     numeric_s: f64,
     solve_s: f64,
@@ -214,8 +225,8 @@ fn on_cpu(
     let start = Instant::now();
     let solve = solver.solve(b, x).map_err(in_file)?;
     let solve_s = start.elapsed().as_secs_f64();
-    let (order, bytes) = (*solver.order(), solver.bytes());
-    Ok(Solved { solve, order, pivoted: set.pivoted, bytes, symbolic_s, numeric_s, solve_s })
+    let (order, bytes, null_space) = (*solver.order(), solver.bytes(), solver.null_space());
+    Ok(Solved { solve, order, pivoted: set.pivoted, bytes, null_space, symbolic_s, numeric_s, solve_s })
 }
 
 fn on_gpu(
@@ -246,7 +257,7 @@ fn on_gpu(
     let solve = solver.solve(b, x).map_err(failed)?;
     let solve_s = start.elapsed().as_secs_f64();
     let (order, bytes) = (*solver.order(), solver.bytes());
-    Ok(Solved { solve, order, pivoted: set.pivoted, bytes, symbolic_s, numeric_s, solve_s })
+    Ok(Solved { solve, order, pivoted: set.pivoted, bytes, null_space: None, symbolic_s, numeric_s, solve_s })
 }
 
 struct Times {

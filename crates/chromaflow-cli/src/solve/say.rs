@@ -2,7 +2,7 @@
 
 use super::Times;
 use super::args::{Args, environment};
-use crate::run::bytes;
+use crate::run::{bytes, counted};
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::krylov::Solve;
 use chromaflow::order::PlanReport;
@@ -64,6 +64,16 @@ pub(super) fn setup(order: &PlanReport, options: &SolverOptions, set: &NumericRe
     }
 }
 
+/// What [`LinearSolver::null_space`](chromaflow::LinearSolver::null_space) says.
+pub(super) fn null_space(found: Option<(usize, usize, f64)>) {
+    let Some((open, unreached, left_out)) = found else { return };
+    let left = match unreached {
+        0 => "the transpose has none, so b stays whole".to_owned(),
+        _ => format!("b lost {left_out:.3e} of its length, which no x gives"),
+    };
+    println!("null space:  {}; {left}", counted(open, "constant"));
+}
+
 pub(super) fn result(solve: &Solve, method: Method, norm: f64, error: Option<f64>, times: &Times) {
     let outcome = match solve.outcome {
         // Of the method, not of a row.
@@ -77,7 +87,8 @@ pub(super) fn result(solve: &Solve, method: Method, norm: f64, error: Option<f64
     let ended = matches!(solve.outcome, Outcome::Breakdown { .. } | Outcome::Stagnated);
     if ended && method != Method::Richardson {
         println!(
-            "             the best solution found: a singular matrix, as of a pressure that nothing sets, has no better one unless b fits"
+            "             the best solution found: a singular matrix, as of a pressure that nothing sets, has no better one unless b fits; \
+             --null-space constant is for such ones"
         );
     }
     println!("             ||x|| = {norm:.10e}");

@@ -3,7 +3,7 @@
 use super::global::LateSweeps;
 use super::options::{Method, PreconditionerKind, SolverOptions, SweepCourse};
 use super::ranks::{Joined, RankSweeps};
-use super::{SolverError, apply_length};
+use super::{NullSpace, SolverError, apply_length};
 use crate::dist::{Links, Share};
 use crate::factor::block_ilu::{
     BlockIlu, BlockIluOptions, BlockIluReport, IluOverRanks, RowSource, SingularRow,
@@ -113,6 +113,10 @@ impl AssembledSolver {
         options: &SolverOptions,
     ) -> Result<Self, SolverError> {
         options.check_numbers().map_err(SolverError::Options)?;
+        if options.null_space != NullSpace::None {
+            let text = "a null space is the affair of a LinearSolver: set null_space=none";
+            return Err(SolverError::Options(text.to_owned()));
+        }
         let setup = RelaxOptions { diagonal: options.diagonal, isa: None };
         let (own, shared) = (Arc::clone(team), Arc::clone(pattern));
         let swept = |smoother: Result<Smoother, RelaxError>| -> Result<Inverse, RelaxError> {

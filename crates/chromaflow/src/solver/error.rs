@@ -169,6 +169,19 @@ pub enum SolverError {
         /// How many ranks.
         count: usize,
     },
+    /// A matrix that takes no constants to zero.
+    #[error(
+        "null_space = constant, but the matrix takes no constants to zero: row {row}, entry {entry} of its block from 0, adds up to {sum:.3e}: set null_space=none, or \
+         look there for a condition that sets the level"
+    )]
+    NoConstants {
+        /// Block row.
+        row: usize,
+        /// Row inside the block.
+        entry: usize,
+        /// Sum of its entries.
+        sum: f64,
+    },
     /// A product with a matrix that is gone.
     #[error(
         "the matrix was not kept, only its factors are there: set keep_matrix=yes, or give a product of your own"
@@ -232,6 +245,7 @@ impl SolverError {
             Self::Pattern(PatternError::Decreasing { row })
             | Self::Shape(ShapeError::MissingDiagonal { row })
             | Self::NotFiniteRow { row, .. }
+            | Self::NoConstants { row, .. }
             | Self::SingularDiagonal { row, .. } => (*row as u64, None),
             Self::NotFinite { row, col, .. }
             | Self::BeyondSingle { row, col, .. }

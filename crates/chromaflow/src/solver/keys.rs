@@ -1,5 +1,6 @@
 //! Options by name: one table for every door and its help.
 
+use super::NullSpace;
 use super::options::{PreconditionerKind, RowOrder, SolverOptions};
 use crate::factor::block_ilu::Fill;
 use crate::order::{ColoringMethod, Rcm, VertexOrder};
@@ -177,6 +178,7 @@ fn name_in<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> String {
 
 const HALF_SCALES: [(&str, HalfScale); 3] =
     [("global", HalfScale::Global), ("power-of-two", HalfScale::PowerOfTwo), ("rows", HalfScale::Rows)];
+const NULL_SPACES: [(&str, NullSpace); 2] = [("none", NullSpace::None), ("constant", NullSpace::Constant)];
 const DIAGONALS: [(&str, DiagonalForm); 2] = [("inverse", DiagonalForm::Inverse), ("lu", DiagonalForm::Lu)];
 const DIRECTIONS: [(&str, Direction); 3] =
     [("forward", Direction::Forward), ("backward", Direction::Backward), ("symmetric", Direction::Symmetric)];
@@ -302,6 +304,11 @@ const KEYS: &[OptionKey] = &[
         name: "correction_sweeps", kind: OptionKind::Count(0),
         help: "of sweeps alone: after how many the correction is added in f64; 0 never does",
         set: |o, v| put(&mut o.correction_sweeps, v, |_| true), get: |o| o.correction_sweeps.to_string(),
+    },
+    OptionKey {
+        name: "null_space", kind: OptionKind::Word("none, constant"),
+        help: "what the matrix takes to zero: constants, as where nothing sets a pressure; x then has mean zero, and b loses what no x gives",
+        set: |o, v| word(&mut o.null_space, &NULL_SPACES, v), get: |o| name_in(&NULL_SPACES, &o.null_space),
     },
     OptionKey {
         name: "keep_matrix", kind: OptionKind::Flag,

@@ -1,7 +1,7 @@
 //! Several right-hand sides, and the size of one.
 
 use super::operator::Watched;
-use super::{LinearSolver, SolverError, kept};
+use super::{LinearSolver, NullSpace, SolverError, kept};
 use crate::krylov::Solve;
 use crate::sparse::check_len;
 use crate::vector;
@@ -41,7 +41,8 @@ impl LinearSolver {
         let mut solves = Vec::with_capacity(count);
         let small = self.bytes() < WORTHWHILE;
         let others = self.link.is_some() || self.ghosts.count() > 0 || self.whole.is_some();
-        if count < 2 || n == 0 || small || others || (self.watch.is_some() && !self.in_turn) {
+        let open = self.options.null_space != NullSpace::None;
+        if open || count < 2 || n == 0 || small || others || (self.watch.is_some() && !self.in_turn) {
             for (b, x) in parts(n, count, b, x) {
                 solves.push(self.solve(b, x)?);
             }

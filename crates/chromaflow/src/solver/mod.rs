@@ -14,6 +14,7 @@ mod global;
 mod keys;
 mod layout;
 mod many;
+mod null_space;
 mod numeric;
 mod operator;
 mod options;
@@ -34,6 +35,7 @@ pub use cuda::{ArrayIn, ArrayOut, LinearSolverCuda};
 pub use error::SolverError;
 pub use global::{ErrorKind, GlobalError, OwnedRows, agree};
 pub use keys::{KeyError, OptionKey, OptionKind};
+pub use null_space::NullSpace;
 pub use numeric::NumericReport;
 pub use options::{Method, MethodWord, PreconditionerKind, RowOrder, SolverOptions};
 pub use ranks::{Ranks, RanksError};
@@ -46,6 +48,7 @@ use chromaflow_device::Team;
 use global::{OnAll, Whole};
 use layout::{Layout, Rows};
 use many::scale_of;
+use null_space::{Constants, Open};
 use operator::{CallersOperator, Watch, Watched};
 use ranks::{Ghosts, Joined, Link, RankRows};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -119,6 +122,8 @@ pub struct LinearSolver {
     /// Whether it may be told of several solves in turn.
     in_turn: bool,
     has_values: bool,
+    /// What [`SolverOptions::null_space`] asks for, once a solve has found it.
+    constants: Option<Constants>,
     b: Vec<f64>,
     x: Vec<f64>,
 }
@@ -254,10 +259,15 @@ impl LinearSolver {
         let in_less = options.preconditioner.is_relaxation() && options.policy != Policy::D;
         let reduced = in_less.then(|| zeroed(options.policy)).transpose()?;
         let solver = match &whole {
-            None => AssembledSolver::new(&team, &pattern, nb, &order.batches, &options)?,
-            Some(whole) => {
-                AssembledSolver::set_up(&team, &pattern, nb, &order.batches, Some(&whole.share), &options)?
-            }
+            None => AssembledSolver::new(&team, &pattern, nb, &order.batches, &options.closed())?,
+            Some(whole) => AssembledSolver::set_up(
+                &team,
+                &pattern,
+                nb,
+                &order.batches,
+                Some(&whole.share),
+                &options.closed(),
+            )?,
         };
         let schedule = Schedule::for_team(&pattern, nb, &order.batches, &team);
         let n = pattern.rows() * nb;
@@ -282,6 +292,7 @@ impl LinearSolver {
             watched: false,
             in_turn: false,
             has_values: false,
+            constants: None,
             b: vec![0.0; n],
             x: vec![0.0; n],
         })
@@ -296,6 +307,7 @@ impl LinearSolver {
         kept(&self.options, self.exact.as_ref())?;
         let scale = scale_of(self.begin(b, x)?);
         self.scale_by(scale);
+        self.open_constants()?;
         let exact = kept(&self.options, self.exact.as_ref())?;
         let swept = Some(self.reduced.as_ref().unwrap_or(exact));
         let joined = joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)?;
@@ -303,8 +315,11 @@ impl LinearSolver {
         let operator: &dyn LinearOperator = whole.as_ref().map_or(exact, |whole| whole);
         let among = self.whole.as_ref().filter(|_| self.watched).map(|whole| &*whole.share);
         let operator = Watched::new(operator, self.watch.as_mut(), among);
-        let solve = self.solver.solve_among(&operator, swept, joined, &self.b, &mut self.x)?;
+        let open = self.constants.as_ref().map(|constants| Open::new(&operator, constants));
+        let operator: &dyn LinearOperator = open.as_ref().map_or(&operator, |open| open);
+        let solve = self.solver.solve_among(operator, swept, joined, &self.b, &mut self.x)?;
         joined.map_or(Ok(()), |joined| joined.ended())?;
+        self.close_constants();
         self.scale_by(scale.map(f64::recip));
         self.give(x)?;
         Ok(solve)
@@ -321,6 +336,10 @@ impl LinearSolver {
         b: &[f64],
         x: &mut [f64],
     ) -> Result<Solve, SolverError> {
+        if self.options.null_space != NullSpace::None {
+            let text = "null_space = constant looks at the matrix, of which a product alone tells too little: set null_space=none";
+            return Err(SolverError::Options(text.to_owned()));
+        }
         self.begin(b, x)?;
         let swept = self.reduced.as_ref().or(self.exact.as_ref());
         let joined = joined(self.link.as_ref(), &self.ghosts, &self.order.permutation)?;
@@ -442,7 +461,7 @@ impl LinearSolver {
     pub fn set_options(&mut self, options: SolverOptions) -> Result<(), SolverError> {
         options.check().map_err(SolverError::Options)?;
         options.check_setup(&self.options).map_err(SolverError::Options)?;
-        self.solver.retune(&options);
+        self.solver.retune(&options.closed());
         if let Some(whole) = &mut self.whole {
             whole.set_options(&options);
         }

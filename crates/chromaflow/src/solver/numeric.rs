@@ -83,6 +83,7 @@ impl LinearSolver {
             None => found?,
         };
         self.has_values = true;
+        self.constants = None;
         Ok(report)
     }
 

@@ -1,5 +1,6 @@
 //! Choices made at run time.
 
+use super::NullSpace;
 use crate::Policy;
 use crate::factor::block_ilu::Fill;
 use crate::order::{ColoringMethod, PlanOptions, Rcm};
@@ -290,6 +291,8 @@ pub struct SolverOptions {
     /// anew in f64, so that low precision inside does not limit the accuracy; 0 never does. With a tolerance and 0
     /// the residual is looked at after every sweep, but x keeps the policy's precision.
     pub correction_sweeps: usize,
+    /// What the matrix takes to zero, of [`LinearSolver`](super::LinearSolver) on one rank and a host.
+    pub null_space: NullSpace,
     /// Whether the matrix itself is kept in f64. Without it there is no [`solve`](super::LinearSolver::solve) and no
     /// [`multiply`](super::LinearSolver::multiply), only [`apply`](super::LinearSolver::apply) and
     /// [`solve_matrix_free`](super::LinearSolver::solve_matrix_free): all that a caller with a Krylov method of his own needs. Block
@@ -323,6 +326,7 @@ impl Default for SolverOptions {
             restart: 50,
             longest_restart: 1000,
             correction_sweeps: 1,
+            null_space: NullSpace::None,
             keep_matrix: true,
             history: false,
         }

@@ -15,8 +15,8 @@ use super::global::{OnAll, agree};
 use super::layout::{Layout, Rows};
 use super::many::scale_of;
 use super::{
-    BlockLayout, Index, IndexBase, Method, NumericReport, PreconditionerKind, SolverError, SolverOptions,
-    apply_length,
+    BlockLayout, Index, IndexBase, Method, NullSpace, NumericReport, PreconditionerKind, SolverError,
+    SolverOptions, apply_length,
 };
 use crate::factor::block_ilu::BlockIluOptions;
 use crate::factor::block_ilu::cuda::{DeviceBlockIlu, DeviceIluOverRanks};
@@ -92,6 +92,10 @@ fn singular(row: usize) -> FactorReport {
 /// What the options ask for and a GPU has not.
 fn check_options(options: &SolverOptions) -> Result<(), SolverError> {
     options.check().map_err(SolverError::Options)?;
+    if options.null_space != NullSpace::None {
+        let (option, value) = ("null_space", "constant".to_owned());
+        return Err(SolverError::NotOnGpu { option, value, remedy: "set one unknown, or use the CPU" });
+    }
     if !options.preconditioner.is_relaxation() {
         return Ok(());
     }
@@ -520,7 +524,7 @@ impl LinearSolverCuda {
     /// # Errors
     /// [`SolverError::Options`] when one of the latter differs.
     pub fn set_options(&mut self, options: SolverOptions) -> Result<(), SolverError> {
-        options.check().map_err(SolverError::Options)?;
+        check_options(&options)?;
         options.check_setup(&self.options).map_err(SolverError::Options)?;
         self.recorded.clear();
         if let Some(ranks) = &mut self.ranks {

@@ -386,3 +386,11 @@ fn cuda_solver_names_misuse_as_its_twin() {
         assert!(error.to_string().contains(word), "{error}");
     }
 }
+
+/// What a GPU does not do is refused before one is looked for.
+#[test]
+fn null_spaces_are_refused() {
+    let options = SolverOptions { null_space: NullSpace::Constant, ..SolverOptions::default() };
+    let refused = check_options(&options).unwrap_err().to_string();
+    assert!(refused.contains("null_space = constant is not to be had on a GPU"), "{refused}");
+}
