@@ -302,9 +302,37 @@ impl Raw {
             super::periodic::pair_by_code(&mut self.mesh);
         }
         report.in_plane(self.mesh.planar);
+        if report.errors() == 0 && matches!(format, Format::Ugrid | Format::UgridBinary(_)) {
+            self.mesh.planar = layer(&self.mesh);
+            if self.mesh.planar.is_some() {
+                let [front, back] = [Planar::FRONT, Planar::BACK];
+                self.notes.push(format!("one layer between `{front}` and `{back}`: a planar mesh"));
+            }
+        }
         let Self { mesh, places, notes, .. } = self;
         Ok(Loaded { mesh, format, flipped, report, places, notes })
     }
+}
+
+/// What a planar mesh that was written in space, as UGRID files have it, has kept of itself: its two planes, node above node and corner above corner.
+fn layer(mesh: &Mesh) -> Option<Planar> {
+    let (n, depth) = (mesh.nodes.len() / 2, mesh.nodes.last()?[2]);
+    let kept = mesh.tets.is_empty()
+        && mesh.pyramids.is_empty()
+        && 2 * n == mesh.nodes.len()
+        && depth > 0.0
+        && [Planar::FRONT, Planar::BACK].iter().all(|plane| mesh.markers.iter().any(|m| m.name == *plane));
+    let (low, high) = mesh.nodes.split_at(n);
+    let above = |(low, high): (&[f64; 3], &[f64; 3])| low[2] == 0.0 && *high == [low[0], low[1], depth];
+    let stands = |corners: &[u32]| {
+        let (low, high) = corners.split_at(corners.len() / 2);
+        low.iter().zip(high).all(|(&low, &high)| (low as usize) < n && high as usize == low as usize + n)
+    };
+    (kept
+        && low.iter().zip(high).all(above)
+        && mesh.prisms.iter().all(|prism| stands(prism))
+        && mesh.hexes.iter().all(|hex| stands(hex)))
+    .then_some(Planar { nodes_2d: n, depth })
 }
 
 /// Turns over elements of negative volume; of each type those whose volume was not clearly positive before.

@@ -170,6 +170,10 @@ impl Survey {
         };
         let seen = if records.is_some() { Vec::new() } else { su2::pack(&su2::survey(path, part, parts)?) };
         let table = if records.is_some() { mapbc::find(path, options)? } else { Patches::new() };
+        let is_named = |plane: &str| table.values().any(|(name, _)| name.as_deref() == Some(plane));
+        if matches!(format, Format::UgridBinary(_)) && is_named(Planar::FRONT) && is_named(Planar::BACK) {
+            return Err(whole(path, "a planar mesh in a file of meshes in space cannot"));
+        }
         let source = records.map(|records| Arc::new(records) as Arc<dyn Source>);
         Ok(Self { path: path.to_owned(), source, table, depth: options.depth.unwrap_or(1.0), seen })
     }
