@@ -226,7 +226,7 @@ impl Run<'_> {
             let ends = report.outcome.is_some() || interrupted;
             screen.row(&row, report.orders, ends);
             if report.rejected {
-                screen.note(&format!("iteration {}: step rejected, CFL lowered", report.iteration));
+                screen.note(&format!("iteration {}: step rejected, taken again", report.iteration));
             }
             if report.first_order != first_order {
                 first_order = report.first_order;

@@ -94,7 +94,7 @@ pub struct NewtonKrylov {
     /// Part of its residual that may be left.
     pub tolerance: f64,
     /// Most directions of GMRES, each an application of the preconditioner and a residual of the flow. Up to four times as many after six systems
-    /// that were not half solved, and six more, where their vectors take 1 GiB of a rank at most.
+    /// that were not half solved (one, near the solution), and six more, where their vectors take 1 GiB of a rank at most.
     pub directions: usize,
 }
 

@@ -268,7 +268,7 @@ pub struct StepReport {
     pub linear_reduction: Option<f64>,
     /// Rows whose update was cut.
     pub limited: usize,
-    /// Whether the step was rejected: the state restored, the CFL number lowered.
+    /// Whether the step was rejected: the state restored, and the CFL number lowered or GMRES given more directions.
     pub rejected: bool,
     /// Forces.
     pub forces: Forces,

@@ -121,7 +121,7 @@ fn hull(mut points: Vec<[f64; 2]>) -> Vec<[[f64; 2]; 2]> {
             }
             chain.push(r);
         }
-        edges.extend(chain.array_windows().filter(|[p, q]| p != q).copied());
+        edges.extend(chain.windows(2).map(|pair| [pair[0], pair[1]]).filter(|[p, q]| p != q));
     };
     chain(&mut points.iter().copied());
     chain(&mut points.iter().rev().copied());

@@ -55,6 +55,10 @@ pub struct CflControl {
     widest: usize,
     /// Systems that were not half solved since their directions last became more.
     unsolved: usize,
+    /// Whether the residual has fallen so far that the solution is near.
+    is_near: bool,
+    /// Whether a step is taken again as it is, in more directions.
+    again: bool,
     /// Systems so far of which more was left than `hard_from`; none where no matrix is to damp more.
     hard: usize,
     hard_from: Option<f64>,
@@ -168,6 +172,8 @@ impl CflControl {
             widening: 1,
             widest: 1,
             unsolved: 0,
+            is_near: false,
+            again: false,
             hard: 0,
             hard_from: None,
         }
@@ -216,7 +222,7 @@ impl CflControl {
         let swings = self.cycle.sees(residual, self.last);
         self.last = Some(residual);
         self.tighten(residual, ratio);
-        self.widen();
+        let _ = self.widen();
         match self.doubt(judged, ratio) {
             Some(cut) if self.config.adaptive => {
                 self.value *= cut.factor;
@@ -274,18 +280,22 @@ impl CflControl {
     fn tighten(&mut self, residual: f64, ratio: f64) {
         self.largest = self.largest.max(residual);
         let of_newton = self.step == Step::Newton && self.value >= self.config.max;
-        let at_end = residual < NEAR * self.largest;
-        if of_newton && at_end && ratio > NEWTON_FALL && self.left <= HALF_SOLVED {
+        self.is_near = residual < NEAR * self.largest;
+        if of_newton && self.is_near && ratio > NEWTON_FALL && self.left <= HALF_SOLVED {
             self.forcing = (TIGHTER * self.forcing).max(LEAST_FORCING);
         }
     }
 
-    /// Gives systems more directions where too many were not half solved.
-    fn widen(&mut self) {
-        self.unsolved += usize::from(self.left > HALF_SOLVED);
-        if self.unsolved >= HARD && 2 * self.widening <= self.widest {
+    /// Gives systems more directions where too many were not half solved; near the solution, where long steps are all that is left to take, where one was
+    /// not. Whether it did.
+    fn widen(&mut self) -> bool {
+        let not_half = self.step == Step::Newton && (self.left.is_nan() || self.left > HALF_SOLVED);
+        self.unsolved += usize::from(not_half) * if self.is_near { HARD } else { 1 };
+        let wider = self.unsolved >= HARD && 2 * self.widening <= self.widest;
+        if wider {
             (self.widening, self.unsolved) = (2 * self.widening, 0);
         }
+        wider
     }
 
     /// Whether [`HARD`] systems ended with more than they began with, in fast streams and without viscosity were not half solved: the matrix that they are
@@ -338,7 +348,9 @@ impl CflControl {
         self.hard += usize::from(self.hard_from.is_some_and(hard));
         let solved = reduction <= 1.0;
         self.solved = if solved { self.solved.max(self.value) } else { 0.0 };
-        !solved && self.can_reject()
+        let rejected = !solved && self.can_reject();
+        self.again = rejected && self.is_near && self.widen();
+        rejected
     }
 
     fn can_reject(&self) -> bool {
@@ -445,6 +457,10 @@ impl CflControl {
     /// After a step that had to be taken back. Returns whether it is worth another try.
     pub fn reject(&mut self) -> bool {
         let possible = self.value > self.config.min;
+        if std::mem::take(&mut self.again) {
+            self.last = None;
+            return possible;
+        }
         if self.step == Step::Factored {
             // Steps of this size would lead there again.
             self.ceiling = (0.5 * self.value).max(self.config.start.min(self.ceiling));
@@ -588,6 +604,25 @@ mod tests {
         assert_eq!(widened(70_000), (4, Some(HARD), 4));
         // 640 million bytes for forty directions: no room for as many again.
         assert_eq!(widened(1_000_000), (1, None, 1));
+    }
+
+    /// Near the solution one such system is enough, and a step that is lost is taken again at its CFL number; where no more directions are to be had, and
+    /// far off, that falls.
+    #[test]
+    fn near_the_solution_lost_steps_take_more_directions() {
+        let cfl = Cfl { start: 10.0, ..Cfl::default() };
+        let mut control = CflControl::new(cfl).of_newton_steps().with_directions(40, 70_000);
+        let mut lost = |residual: f64| {
+            control.rejects_update(0.1);
+            control.accept([residual; 2], 1.0);
+            let before = control.value;
+            assert!(control.rejects_update(1.5) && control.reject());
+            (control.widening, control.value == before)
+        };
+        assert_eq!(lost(1.0), (1, false));
+        assert_eq!(lost(0.5 * NEAR), (2, true));
+        assert_eq!(lost(0.4 * NEAR), (4, true));
+        assert_eq!(lost(0.3 * NEAR), (4, false));
     }
 
     /// Of six systems that have become worse, of a fast stream not half solved; the next problem may be another one.
