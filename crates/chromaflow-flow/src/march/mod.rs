@@ -168,7 +168,8 @@ impl<S: Host> March<S> {
         let time = self.host.time();
         let round_off = self.host.flow_round_off();
         if !S::EXPLICIT {
-            self.progress.measure(time, size, round_off);
+            let others = report.residual.iter().copied().fold(0.0, f64::max);
+            self.progress.measure(time, size, others, round_off);
         }
         let rests = !S::EXPLICIT && self.progress.rests(size, round_off);
         let away = self.progress.runs_away(size, round_off);

@@ -17,6 +17,8 @@ pub(crate) struct Progress {
     pub subiteration: usize,
     /// Residual of the first iteration (of the physical step).
     pub first_residual: Option<f64>,
+    /// Whether nothing had moved the density at first, so that its residual falls from its largest.
+    pub from_largest: bool,
     /// Largest residual so far (of the physical step) of each unknown beside the flow: these may begin with nothing to do.
     pub largest: Vec<f64>,
     /// Smallest residual within rounding errors, and iterations since it was reached; 0 and 0 above them.
@@ -37,6 +39,8 @@ const LOST: usize = 100;
 /// Over what rounding leaves, the least of a first residual: one below it, of a stream that meets nothing yet, has lost half of its digits and is no
 /// measure for what follows.
 const MEASURE: f64 = 6.7e7;
+/// A first residual below this part of another equation's is of a flow that nothing moves yet but walls, by friction and heat.
+const UNMOVED: f64 = 0.01;
 
 /// What a residual means for the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -164,9 +168,10 @@ impl Progress {
 
     /// Takes the flow's residual, whose rounding errors are of size `round_off`, as the first one, if no measure was found before: a stream that meets nothing yet,
     /// beside a wall whose friction has not slowed it, begins with none. A physical step falls from its largest residual: density may have next to none before
-    /// momentum and energy move it.
-    pub fn measure(&mut self, time: &Time, residual: f64, round_off: f64) {
-        if matches!(time, Time::Unsteady(_)) || !self.has_measure(round_off) {
+    /// momentum and energy, whose residuals are up to `others`, move it; so does a steady flow of which that is true at first.
+    pub fn measure(&mut self, time: &Time, residual: f64, others: f64, round_off: f64) {
+        self.from_largest |= self.first_residual.is_none() && residual < UNMOVED * others;
+        if self.from_largest || matches!(time, Time::Unsteady(_)) || !self.has_measure(round_off) {
             self.first_residual = Some(self.first_residual.map_or(residual, |first| first.max(residual)));
         }
     }
@@ -237,6 +242,9 @@ impl Progress {
         if let Some(first) = self.first_residual {
             restart.set("first_residual", first);
         }
+        if self.from_largest {
+            restart.set("from_largest_residual", 1.0);
+        }
         for (i, &largest) in self.largest.iter().enumerate() {
             restart.set(&format!("{LARGEST}{i}"), largest);
         }
@@ -266,6 +274,7 @@ impl Progress {
             step,
             subiteration,
             first_residual,
+            from_largest: count("from_largest_residual") > 0,
             largest,
             smallest,
             idle,
@@ -278,10 +287,11 @@ impl Progress {
 pub(super) const PROBLEM: &str = "problem";
 
 /// Facts of a restart that tell how far a run has come, but nothing of its state.
-const OF_A_RUN: [&str; 27] = [
+const OF_A_RUN: [&str; 28] = [
     PROBLEM,
     "iteration",
     "first_residual",
+    "from_largest_residual",
     "smallest_residual",
     "idle_iterations",
     "away_iterations",
@@ -387,7 +397,7 @@ mod tests {
         let orders = |time: Time| {
             let mut progress = Progress::default();
             [1e-15, 2e-15, 1.0, 10.0, 0.1].map(|residual| {
-                progress.measure(&time, residual, 1e-16);
+                progress.measure(&time, residual, 0.0, 1e-16);
                 (progress.has_measure(1e-16), progress.orders(residual))
             })
         };
@@ -395,6 +405,20 @@ mod tests {
         assert_eq!(orders(Time::default()), steady);
         let in_time = [(false, 0.0), (false, 0.0), (true, 0.0), (true, 0.0), (true, 2.0)];
         assert_eq!(orders(Time::Unsteady(Unsteady::default())), in_time, "from the largest");
+    }
+
+    /// Beside a wall that begins to move momentum has a residual long before density has.
+    #[test]
+    fn density_that_nothing_has_moved_is_no_measure() {
+        let fallen = |others: f64| {
+            let mut progress = Progress::default();
+            [1e-6, 1e-3, 1e-5].map(|residual| {
+                progress.measure(&Time::default(), residual, others, 1e-16);
+                progress.orders(residual).round()
+            })
+        };
+        assert_eq!(fallen(1e-2), [0.0, 0.0, 2.0], "from the largest");
+        assert_eq!(fallen(1e-5), [0.0, -3.0, -1.0], "from the first");
     }
 
     #[test]
@@ -444,6 +468,7 @@ mod tests {
             step: 3,
             subiteration: 2,
             first_residual: Some(0.1 + 0.2),
+            from_largest: true,
             largest: vec![0.7, 0.0],
             smallest: 1e-14,
             idle: 3,
