@@ -299,7 +299,7 @@ pub struct MarchSection {
     pub mode: Mode,
     /// Most iterations of a steady run.
     pub iterations: usize,
-    /// Orders of magnitude by which the residuals of a steady run are to fall (or to round-off): the density's, and those of a turbulence model and of scalars.
+    /// Orders of magnitude by which the residuals of a steady run are to fall (or to round-off): the density's, from its largest where only walls move the gas at first, and those of a turbulence model and of scalars.
     pub residual_drop: f64,
     /// Physical time step of an unsteady run, mesh units over the speed of sound of the free stream.
     pub dt: f64,
