@@ -9,6 +9,8 @@ pub type Face = [Point; 4];
 
 /// Markers whose faces' areas add up to less than this part of their sizes are not flat.
 const FLAT: f64 = 0.999;
+/// What to do about other markers.
+const REMEDY: &str = "divide it, or give profile = \"uniform\" farther upstream";
 /// How much of its rectangle a rectangle covers at least.
 const WHOLE: f64 = 0.99;
 /// How far from a disc's part of its rectangle, pi/4, that of one of straight sides may be: twelve have 0.75.
@@ -32,7 +34,9 @@ impl Parabola {
         let whole: f64 = areas().map(|area| dot(area, area).sqrt()).sum();
         let normal = areas().fold([0.0; 3], |sum, area| [0, 1, 2].map(|k| sum[k] + area[k]));
         if dot(normal, normal).sqrt() < FLAT * whole {
-            return Err("a parabolic profile is one over a flat marker, which this one is not".to_owned());
+            return Err(format!(
+                "a parabolic profile is one over a flat marker, which this one is not; {REMEDY}"
+            ));
         }
         let corners = || faces.iter().flatten().copied();
         let side = |along: Point| {
@@ -59,9 +63,9 @@ impl Parabola {
         let covered = whole / size(&sides);
         let is_disc = (covered - FRAC_PI_4).abs() < DISC;
         if covered < WHOLE && !is_disc {
-            return Err(
-                "a parabolic profile is one over a rectangle or a disc, which this marker is not".to_owned()
-            );
+            return Err(format!(
+                "a parabolic profile is one over a rectangle or a disc, which this marker is not; {REMEDY}"
+            ));
         }
         Ok(Self { sides, is_disc })
     }
