@@ -236,7 +236,7 @@ impl Files {
             }
         }
         for (number, profile) in output.profiles.iter().enumerate() {
-            let units = |friction, density, temperature| flow.wall_units(friction, density, temperature);
+            let units = |friction, pressure, temperature| flow.wall_units(friction, pressure, temperature);
             // That it meets nothing was said before the run.
             let Some(line) = Line::new(profile, &mesh, &fields, units) else { continue };
             let name = format!("profile_{number}");

@@ -78,9 +78,9 @@ pub trait Flow {
     /// The axis along which lift points, where the case says.
     fn lift_axis(&self) -> Option<usize>;
 
-    /// The units of a wall with this friction over the dynamic pressure, and the density and temperature there; `None` where they are
+    /// The units of a wall with this friction over the dynamic pressure, and the pressure and temperature there; `None` where they are
     /// not known.
-    fn wall_units(&self, _friction: f64, _density: f64, _temperature: f64) -> Option<WallUnits> {
+    fn wall_units(&self, _friction: f64, _pressure: f64, _temperature: f64) -> Option<WallUnits> {
         None
     }
 

@@ -298,9 +298,9 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         S::division(&self.solver).map_or_else(Vec::new, |_| self.solver.rank_reports())
     }
 
-    fn wall_units(&self, friction: f64, density: f64, temperature: f64) -> Option<WallUnits> {
+    fn wall_units(&self, friction: f64, pressure: f64, temperature: f64) -> Option<WallUnits> {
         self.config.turbulence.as_ref()?;
-        Some(WallUnits::of(&self.config.gas, &self.config.freestream, friction, density, temperature))
+        Some(WallUnits::of(&self.config.gas, &self.config.freestream, friction, pressure, temperature))
     }
 
     fn on_points(&self, width: usize, rows: &[f64]) -> Vec<f64> {

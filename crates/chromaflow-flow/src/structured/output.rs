@@ -55,9 +55,9 @@ impl StructuredSolver {
 }
 
 impl Shown for StructuredSystem {
-    /// Density, velocity, pressure, mach, temperature, cp, entropy on the points of [`Grid::to_mesh`](crate::grid::Grid::to_mesh),
+    /// Density, velocity, pressure, mach, temperature, at walls with a law of the wall theirs, cp, entropy on the points of [`Grid::to_mesh`](crate::grid::Grid::to_mesh),
     /// each the mean of the cells around it: on the boundary with those beyond it, which makes it the boundary's value. Of turbulent flow also what
-    /// [`StructuredSystem::turbulence_fields`] says, of viscous flow what [`StructuredSystem::shear_fields`] says.
+    /// [`StructuredSystem::turbulence_fields`] says, of viscous flow what [`StructuredSystem::add_shear_fields`] says.
     fn fields(march: &mut March<Self>) -> Vec<Field> {
         let host = march.synced_mut();
         let _ = host.tell(Order::Fields);
@@ -67,7 +67,7 @@ impl Shown for StructuredSystem {
         let points = host.point_states();
         let mut fields = fields(host.physics.gas, host.free[4], host.config.freestream.mach, &points);
         fields.extend(host.turbulence_fields(&points));
-        fields.extend(host.shear_fields());
+        host.add_shear_fields(&mut fields);
         fields
     }
 

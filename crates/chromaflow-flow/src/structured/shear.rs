@@ -4,17 +4,19 @@ use super::StructuredSystem;
 use super::block::BlockState;
 use super::boundary::PatchState;
 use crate::bc::{WallHeat, wall_at};
+use crate::config::WallTreatment;
 use crate::dual::{dot, norm, sub};
 use crate::gas::{Transport, temperature, viscosity};
 use crate::mesh::Mesh;
 use crate::output::{Field, gradient_amid, vortex_fields};
-use crate::wall_law::{law_friction, law_gradient};
+use crate::wall_law::{law_friction, law_gradient, law_temperature};
 
 /// Numbers of a wall's face.
-const WALL: usize = 15;
+const WALL: usize = 16;
 
 /// A face of a wall without slip: friction of the fluid on it per area, over the dynamic pressure; the heat that it draws per area, over rho V^3 / 2;
-/// y u_tau / nu of the first cell's center; the gradient of the velocity, that of its friction, or the law's in the first cell; the face's area.
+/// y u_tau / nu of the first cell's center; the gradient of the velocity, that of its friction, or the law's in the first cell; the
+/// temperature that a law has for the wall; the face's area.
 type WallFace = [f64; WALL];
 
 impl PatchState {
@@ -33,24 +35,30 @@ impl StructuredSystem {
         self.wall_faces(transport).into_iter().map(|(name, faces)| (name, heights(faces))).collect()
     }
 
-    /// Of viscous flow, on points: friction, heat and y+ of walls without slip, means over the faces around a point, zero elsewhere; vorticity and the Q criterion, at walls those of the friction. Over
-    /// ranks all of them on rank 0, none elsewhere. Ghost cells must be filled, those on edges, too.
-    pub(super) fn shear_fields(&self) -> Vec<Field> {
-        let Some(transport) = self.physics.transport else { return Vec::new() };
+    /// Adds those of viscous flow, on points: friction, heat and y+ of walls without slip, means over the faces around a point, zero elsewhere; vorticity and the Q criterion, at walls those of the
+    /// friction. The `temperature` among `fields` becomes the wall's where a law of the wall holds: there the cells beyond are what fluxes can use. Over ranks all of them on rank 0, none elsewhere. Ghost
+    /// cells must be filled, those on edges, too.
+    pub(super) fn add_shear_fields(&self, fields: &mut Vec<Field>) {
+        let Some(transport) = self.physics.transport else { return };
         let walls = self.wall_faces(transport);
         let gradients = self.around_points(gradient_around);
         if gradients.is_empty() {
-            return Vec::new(); // rank 0 has all of them
+            return; // rank 0 has all of them
         }
-        let (fields, at_walls) = wall_fields(&self.grid.to_mesh(), &walls);
-        let of_rows = |(g, wall): (&[f64; 9], Option<[f64; 9]>)| {
-            let g = wall.unwrap_or(*g);
+        let (of_walls, at_walls) = wall_fields(&self.grid.to_mesh(), &walls);
+        let has_laws = self.config.turbulence.as_ref().is_some_and(|t| t.walls != WallTreatment::Resolved);
+        if let Some(field) = fields.iter_mut().find(|field| has_laws && field.name == "temperature") {
+            for (value, wall) in field.values.iter_mut().zip(&at_walls) {
+                *value = wall.map_or(*value, |(_, temperature)| temperature);
+            }
+        }
+        let of_rows = |(g, wall): (&[f64; 9], Option<AtWall>)| {
+            let g = wall.map_or(*g, |(gradient, _)| gradient);
             [[g[0], g[1], g[2]], [g[3], g[4], g[5]], [g[6], g[7], g[8]]]
         };
         let gradients: Vec<[[f64; 3]; 3]> = gradients.iter().zip(at_walls).map(of_rows).collect();
-        let mut fields = fields.to_vec();
+        fields.extend(of_walls);
         fields.extend(vortex_fields(&gradients));
-        fields
     }
 
     /// Faces of walls without slip, patch by patch. Over ranks all of them on rank 0, none elsewhere.
@@ -86,27 +94,29 @@ impl StructuredSystem {
             heat =
                 over(flux[4] - dot(friction, wall_at(&patch.condition, middle).velocity)) / (dynamic * mach);
         }
-        let face = |height: f64, gradient: [[f64; 3]; 3]| {
+        let face = |height: f64, gradient: [[f64; 3]; 3], temperature: f64| {
             let [u, v, w] = gradient;
             let mut face = [0.0; WALL];
             face[..5].copy_from_slice(&[x, y, z, heat, height]);
             face[5..14].copy_from_slice([u, v, w].as_flattened());
-            face[14] = area;
+            face[14..].copy_from_slice(&[temperature, area]);
             face
         };
         if let Some(place) = patch.law_at(&view, middle) {
             let gas = self.physics.gas;
             let [height, _] = law_friction(gas, transport, place, &view.w[0]);
             let seen = block.velocities().gradient(at);
-            return face(height, law_gradient(gas, transport, place, &view.w[0], &seen));
+            let shear = law_gradient(gas, transport, place, &view.w[0], &seen);
+            return face(height, shear, law_temperature(gas, transport, place, &view.w[0]));
         }
         let across = || over(dot(sub(*middle, block.metrics.center(at)), view.n).abs());
         let distance = block.eddies.distance.get(block.number(cell)).copied().unwrap_or_else(across);
         let w = &view.w[0];
-        let mu = transport.scale * viscosity(transport, temperature(self.physics.gas, w));
+        let in_cell = temperature(self.physics.gas, w);
+        let mu = transport.scale * viscosity(transport, in_cell);
         let height = distance * (norm(stress) * w[0]).sqrt() / mu;
         let (_, [u, v, w, _]) = patch.wall_gradient(&self.physics, &view, middle);
-        face(height, [u, v, w])
+        face(height, [u, v, w], in_cell)
     }
 }
 
@@ -121,8 +131,11 @@ fn gradient_around(block: &BlockState, around: [usize; 8]) -> [f64; 9] {
     std::array::from_fn(|n| gradient[n / 3][n % 3])
 }
 
-/// Friction, heat and y+ on the nodes of the grid's mesh, and where there are walls, the gradient of the velocity.
-fn wall_fields(mesh: &Mesh, walls: &[(String, Vec<WallFace>)]) -> ([Field; 3], Vec<Option<[f64; 9]>>) {
+/// What a point on walls has: the gradient of the velocity, and the temperature that a law has for the wall.
+type AtWall = ([f64; 9], f64);
+
+/// Friction, heat and y+ on the nodes of the grid's mesh, and where there are walls, the gradient of the velocity and the wall's temperature.
+fn wall_fields(mesh: &Mesh, walls: &[(String, Vec<WallFace>)]) -> ([Field; 3], Vec<Option<AtWall>>) {
     let mut sums = vec![[0.0; WALL]; mesh.nodes.len()];
     for marker in &mesh.markers {
         // Quadrilaterals of a marker come patch by patch.
@@ -139,11 +152,12 @@ fn wall_fields(mesh: &Mesh, walls: &[(String, Vec<WallFace>)]) -> ([Field; 3], V
     let means: Vec<WallFace> = sums.iter().map(mean).collect();
     let friction = means.iter().flat_map(|[x, y, z, ..]| [*x, *y, *z]).collect();
     let of = |c: usize| means.iter().map(|mean| mean[c]).collect();
-    let gradient = |mean: &WallFace| (mean[WALL - 1] > 0.0).then(|| std::array::from_fn(|n| mean[5 + n]));
+    let at_wall =
+        |mean: &WallFace| (mean[WALL - 1] > 0.0).then(|| (std::array::from_fn(|n| mean[5 + n]), mean[14]));
     let fields = [
         Field::vector("skin_friction", 3, friction),
         Field::scalar("heat_flux", of(3)),
         Field::scalar("y_plus", of(4)),
     ];
-    (fields, means.iter().map(gradient).collect())
+    (fields, means.iter().map(at_wall).collect())
 }

@@ -40,7 +40,7 @@ impl Memory {
 }
 
 impl FlowSolver {
-    /// Fields to look at: density, velocity, pressure, mach, temperature, cp, entropy; with viscosity also, zero off walls without
+    /// Fields to look at: density, velocity, pressure, mach, temperature, at walls with a law of the wall theirs, cp, entropy; with viscosity also, zero off walls without
     /// slip, skin_friction, friction per area over the dynamic pressure, heat_flux, the heat that an isothermal wall draws per
     /// area over rho V^3 / 2 of the free stream, and y_plus; and vorticity, over a_inf and the mesh unit, and q_criterion.
     ///
@@ -239,6 +239,9 @@ impl FlowSystem {
         fields
     }
 
+        if let Some(field) = fields.iter_mut().find(|field| field.name == "temperature") {
+            self.put_temperatures_of_laws(&mut field.values);
+        }
     fn memory(&self) -> Memory {
         let (n, linear) = (self.q.len(), self.linear.as_ref().expect(AT_HAND));
         let coupled = self.coupled.iter().map(CoupledSystem::bytes);

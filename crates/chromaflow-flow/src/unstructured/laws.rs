@@ -8,7 +8,7 @@ use crate::dual::{dot, norm};
 use crate::residual::primitive_of;
 use crate::turbulence::k_omega::KOmegaVariant;
 use crate::wall_distance::NearWalls;
-use crate::wall_law::{LawNode, LawPlace, WallLaw, law_flux, law_load};
+use crate::wall_law::{LawNode, LawPlace, WallLaw, law_flux, law_load, law_temperature};
 
 /// The law of a model's walls; none where the mesh resolves them.
 fn law_of(turbulence: &TurbulenceConfig) -> Option<WallLaw> {
@@ -87,6 +87,15 @@ impl FlowSystem {
         layers
     }
 
+    /// Puts the temperatures of walls with a law, by rows, where those of the nodes on them stand, which slide along.
+    pub(super) fn put_temperatures_of_laws(&self, values: &mut [f64]) {
+        let Some((transport, _)) = self.viscous else { return };
+        for LawNode { node, other, place } in &self.laws[0] {
+            let seen = primitive_of(&self.nodes[*other as usize]);
+            values[*node as usize] = law_temperature(self.gas, transport, *place, &seen);
+        }
+    }
+
     /// Adds what walls with a law take up.
     pub(super) fn add_laws(&mut self, residual: &mut [[f64; 5]]) {
         let Some((transport, _)) = self.viscous else { return };
@@ -96,6 +105,52 @@ impl FlowSystem {
             let flux = law_flux(*place, taken);
             for (sum, part) in residual[*node as usize].iter_mut().zip(flux) {
                 *sum += part;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FlowSolver;
+    use crate::config::{Boundary, Equations, FlowConfig};
+    use crate::mesh::generate::{Cells, box_mesh};
+    use chromaflow_device::Team;
+    use std::sync::Arc;
+
+    /// The temperature in files is the wall's, where a law stands for the layer: the one given, or what Crocco and Busemann have of a stream of
+    /// Mach 0.5, 1 + 0.72^(1/3) 0.2 0.5^2. Off the walls it is the gas's.
+    #[test]
+    fn walls_with_a_law_show_their_temperature() {
+        let mesh = box_mesh([4, 4, 6], [1.0; 3], Cells::Hexes, 0.0);
+        let of = |wall: Boundary, walls: WallTreatment| {
+            let turbulence = TurbulenceConfig { walls, ..TurbulenceConfig::default() };
+            let mut config = FlowConfig {
+                equations: Equations::Laminar,
+                turbulence: Some(turbulence),
+                ..FlowConfig::default()
+            };
+            (config.freestream.mach, config.freestream.reynolds) = (0.5, 1e6);
+            for marker in &mesh.markers {
+                let boundary = if marker.name == "zmin" { wall } else { Boundary::Farfield };
+                config.boundaries.insert(marker.name.clone(), boundary);
+            }
+            let solver = FlowSolver::new(&mesh, config, Arc::new(Team::new(1))).unwrap();
+            let fields = solver.fields_of(&|name| name == "temperature");
+            let at = |is_wall: bool| {
+                let mean = |sum: [f64; 2]| sum[0] / sum[1];
+                let own = mesh.nodes.iter().zip(&fields[0].values).filter(|(x, _)| (x[2] == 0.0) == is_wall);
+                mean(own.fold([0.0; 2], |[sum, count], (_, t)| [sum + t, count + 1.0]))
+            };
+            [true, false].map(at)
+        };
+        let hot = Boundary::NoSlipIsothermal { temperature: 1.2 };
+        for (wall, expected) in [(hot, 1.2), (Boundary::NoSlipAdiabatic, 1.0 + 0.72_f64.cbrt() * 0.2 * 0.25)]
+        {
+            for walls in [WallTreatment::Functions, WallTreatment::Automatic] {
+                let [wall, off] = of(wall, walls);
+                assert!((wall - expected).abs() < 1e-12 && (off - 1.0).abs() < 1e-12, "{wall} {off}");
             }
         }
     }

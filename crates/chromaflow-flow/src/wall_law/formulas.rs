@@ -318,6 +318,12 @@ fn at_wall<T: Real>(
     [gas.gamma * w[4] / temperature, mu, temperature, adiabatic]
 }
 
+/// The wall's temperature as the law has it: the one given, or that of no heat flux; `w` is the state at the distance of `place`.
+#[inline(always)]
+pub fn law_temperature<T: Real>(gas: Gas<T>, transport: Transport<T>, place: LawPlace<T>, w: &[T; 5]) -> T {
+    at_wall(gas, transport, place, w, sliding(place, w)[3])[2]
+}
+
 /// y+ of the node with the state `w` that sees the wall, and u_tau.
 #[inline(always)]
 pub fn law_friction<T: Real>(gas: Gas<T>, transport: Transport<T>, place: LawPlace<T>, w: &[T; 5]) -> [T; 2] {

@@ -20,5 +20,5 @@ mod tests;
 
 pub use formulas::{
     LawNode, LawPlace, WallLaw, law_flux, law_friction, law_ghosts, law_gradient, law_heat, law_load,
-    law_resistance, law_units,
+    law_resistance, law_temperature, law_units,
 };

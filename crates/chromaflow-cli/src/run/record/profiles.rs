@@ -22,9 +22,11 @@ pub struct WallUnits {
 }
 
 impl WallUnits {
-    /// Of a wall with this friction over the dynamic pressure, and the density and temperature there.
-    pub fn of(gas: &GasConfig, stream: &Freestream, friction: f64, density: f64, temperature: f64) -> Self {
+    /// Of a wall with this friction over the dynamic pressure, and the pressure and temperature there. Where a law of the wall holds the density is not
+    /// that of the node on the wall, which slides along.
+    pub fn of(gas: &GasConfig, stream: &Freestream, friction: f64, pressure: f64, temperature: f64) -> Self {
         let transport = gas.transport(stream);
+        let density = gas.gamma * pressure / temperature;
         let velocity = (friction * 0.5 * stream.mach.powi(2) / density).sqrt();
         let length = transport.scale * viscosity(transport, temperature) / density / velocity;
         Self { velocity, length }
@@ -39,7 +41,7 @@ pub struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// The line through `fields` on `mesh`; `None` where it meets no cell. `units(friction, density, temperature)` are those of a wall
+    /// The line through `fields` on `mesh`; `None` where it meets no cell. `units(friction, pressure, temperature)` are those of a wall
     /// with this friction over the dynamic pressure.
     pub fn new(
         profile: &Profile,
@@ -52,7 +54,7 @@ impl<'a> Line<'a> {
         let size = |name: &str| fields.iter().find(|f| f.name == name).map(|f| first.size(f));
         // Off walls there is no friction.
         let friction = size("skin_friction").filter(|f| *f > 0.0);
-        let wall = friction.and_then(|f| units(f, size("density")?, size("temperature")?));
+        let wall = friction.and_then(|f| units(f, size("pressure")?, size("temperature")?));
         Some(Self { at, fields, wall })
     }
 
@@ -147,7 +149,7 @@ mod tests {
         let mesh = box_mesh([2, 2, 8], [1.0, 1.0, 1.0], Cells::Tets, 0.0);
         let nodes = || mesh.nodes.iter();
         let fields = [
-            Field::scalar("density", nodes().map(|_| 2.0).collect()),
+            Field::scalar("pressure", nodes().map(|_| 2.0).collect()),
             Field::vector("velocity", 3, nodes().flat_map(|x| [3.0 * x[2], 0.0, 0.0]).collect()),
             Field::scalar("temperature", nodes().map(|_| 1.0).collect()),
             Field::vector(
@@ -156,8 +158,8 @@ mod tests {
                 nodes().flat_map(|x| [if x[2] == 0.0 { 0.5 } else { 0.0 }, 0.0, 0.0]).collect(),
             ),
         ];
-        let units = |friction: f64, density: f64, temperature: f64| {
-            assert!((friction - 0.5).abs() < 1e-14 && density == 2.0 && temperature == 1.0);
+        let units = |friction: f64, pressure: f64, temperature: f64| {
+            assert!((friction - 0.5).abs() < 1e-14 && pressure == 2.0 && temperature == 1.0);
             Some(WallUnits { velocity: 0.75, length: 0.25 })
         };
         let profile = Profile { from: [0.4, 0.3, 0.0], to: [0.4, 0.3, 1.0] };
@@ -168,7 +170,7 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         let mut lines = text.lines();
         let header: Vec<&str> = lines.next().unwrap().split(',').collect();
-        assert_eq!(header[..8], ["distance", "x", "y", "z", "y_plus", "u_plus", "density", "velocity_x"]);
+        assert_eq!(header[..8], ["distance", "x", "y", "z", "y_plus", "u_plus", "pressure", "velocity_x"]);
         let mut rows = 0;
         for line in lines {
             let row: Vec<f64> = line.split(',').map(|v| v.parse().unwrap()).collect();

@@ -322,12 +322,12 @@ impl Flow for OnMesh<'_> {
         self.prepared.config.reference.lift_axis
     }
 
-    fn wall_units(&self, friction: f64, density: f64, temperature: f64) -> Option<WallUnits> {
+    fn wall_units(&self, friction: f64, pressure: f64, temperature: f64) -> Option<WallUnits> {
         let config = &self.prepared.config;
         if config.equations == flow::Equations::Euler {
             return None;
         }
-        Some(WallUnits::of(&config.gas, &config.freestream, friction, density, temperature))
+        Some(WallUnits::of(&config.gas, &config.freestream, friction, pressure, temperature))
     }
 
     fn remarks(&self) -> Vec<String> {

@@ -116,6 +116,27 @@ fn laws_go_over_into_the_viscous_layer() {
     }
 }
 
+/// The temperature in files is the wall's: the one given, or what Crocco and Busemann have of the velocity along the wall in the first cell, 1 + 0.72^(1/3) 0.2 0.5^2.
+#[test]
+fn walls_with_a_law_show_their_temperature() {
+    let (gas, recovered) = (GasConfig::default().gas(), 1.0 + 0.72_f64.cbrt() * 0.2 * 0.25);
+    let hot = Boundary::NoSlipIsothermal { temperature: 1.2 };
+    for (wall, expected) in [(hot, 1.2), (Boundary::NoSlipAdiabatic, recovered)] {
+        for model in LAWS {
+            let mut solver = above(wall, model, WallTreatment::Automatic, 1e-2, |_| ());
+            solver.set_state(|_| conserved(gas, &[1.0, 0.5, 0.0, 0.0, 1.0 / 1.4]));
+            let fields = solver.fields();
+            let temperature = &fields.iter().find(|field| field.name == "temperature").unwrap().values;
+            for (x, t) in solver.grid().to_mesh().nodes.iter().zip(temperature) {
+                // Other sides have the free stream's part.
+                let inside = x[0] > 0.0 && x[0] < 0.155 && x[1] < 0.1;
+                let there = if x[1] == 0.0 { expected } else { 1.0 };
+                assert!(!inside || (t - there).abs() < 1e-12, "{wall:?}, {model:?}, {x:?}: {t} {there}");
+            }
+        }
+    }
+}
+
 /// The logarithmic layer on equal cells: in the first of them neither nut nor k changes by more than a few hundredths of what is destroyed there; without the law
 /// by more than half of it. omega at the wall is what makes the velocity beyond that of the layer, see `plates_have_their_drag_on_coarse_cells` and channels of incompressible flow.
 #[test]
