@@ -1,7 +1,7 @@
 //! Compressible flow on structured grids.
 
 use super::advice::{Trouble, on_points};
-use super::cautions::{Side, Told, idle_reynolds, open_layer_of, slipping};
+use super::cautions::{Side, Told, fast_walls, idle_reynolds, open_layer_of, slipping};
 use super::flow::Flow;
 use super::history::Equations;
 use super::march::{Finished, Run};
@@ -291,7 +291,9 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         let outflow = S::outflow(&self.solver).unwrap_or_default();
         let through = openings::told(&outflow, self.given());
         let turbulent = (self.config.turbulence.as_ref(), reynolds);
-        summary::apart(through, summary::heights_of("cells at", self.solver.y_plus(), turbulent))
+        let told = summary::apart(through, summary::heights_of("cells at", self.solver.y_plus(), turbulent));
+        let fast = fast_walls(self.config.turbulence.as_ref(), self.config.freestream.mach);
+        told.into_iter().chain(fast).collect()
     }
 
     fn rank_reports(&self) -> Vec<RankReport> {

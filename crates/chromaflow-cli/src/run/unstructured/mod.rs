@@ -7,7 +7,9 @@ mod slices;
 pub use slices::Way;
 
 use super::advice::{Around, Trouble};
-use super::cautions::{Side, Told, coincident, folded, idle_reynolds, open_layer, slipping};
+use super::cautions::{
+    Side, Told, coincident, fast_walls, folded, idle_reynolds, open_layer, slipping,
+};
 use super::flow::{Flow, in_one_piece};
 use super::history::Equations;
 use super::march::{Finished, Run};
@@ -335,7 +337,9 @@ impl Flow for OnMesh<'_> {
         let through = openings::told(&self.solver.outflow(), self.given());
         let reynolds = config.freestream.reynolds * config.reference.length;
         let turbulent = (config.turbulence.as_ref(), reynolds);
-        summary::apart(through, summary::heights_of("nodes off", self.solver.y_plus(), turbulent))
+        let told = summary::apart(through, summary::heights_of("nodes off", self.solver.y_plus(), turbulent));
+        let fast = fast_walls(config.turbulence.as_ref(), config.freestream.mach);
+        told.into_iter().chain(fast).collect()
     }
 
     fn write_restart(&self, path: &Path, more: Restart) -> Result<(), FlowError> {
