@@ -128,8 +128,9 @@ pub struct TurbulenceSection {
     pub inflow_k: f64,
     /// Of the same: eddy viscosity of what flows in over the viscosity of the free stream, which gives omega.
     pub inflow_ratio: f64,
-    /// Of the same: the height of roughness of walls without slip, mesh units: omega there is Wilcox's, 40000 nu / roughness^2, whatever the mesh; up to five wall units are
-    /// smooth to the flow. 0: Menter's, which goes by the first nodes or cells off walls.
+    /// Of the same: the height of roughness of walls without slip, mesh units: omega there is Wilcox's, 40000 nu / roughness^2, whatever the mesh: that of up to five wall
+    /// units (k_s+ = roughness u_tau / nu), which are smooth to the flow. For higher roughness Wilcox has a lower omega, which is not here: at 60 a third of the friction is missing. 0: Menter's,
+    /// which goes by the first nodes or cells off walls.
     pub roughness: f64,
     /// Of the same: whether sources keep what flows in from decaying.
     pub sustained: bool,

@@ -292,8 +292,11 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         let through = openings::told(&outflow, self.given());
         let turbulent = (self.config.turbulence.as_ref(), reynolds);
         let told = summary::apart(through, summary::heights_of("cells at", self.solver.y_plus(), turbulent));
+        let rough =
+            self.config.turbulence.as_ref().map(|model| model.roughness).filter(|height| *height > 0.0);
+        let rough = rough.map_or_else(Vec::new, |height| summary::rough(height, &self.solver.walls()));
         let fast = fast_walls(self.config.turbulence.as_ref(), self.config.freestream.mach);
-        told.into_iter().chain(fast).collect()
+        told.into_iter().chain(rough).chain(fast).collect()
     }
 
     fn rank_reports(&self) -> Vec<RankReport> {

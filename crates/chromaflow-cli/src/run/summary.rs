@@ -165,6 +165,23 @@ pub fn heights_of(
     lines
 }
 
+/// k_s+ up to which walls are smooth to a flow, where omega at them is Wilcox's of `turbulence.roughness`.
+const SMOOTH: f64 = 5.0;
+
+/// Says of walls whose roughness the flow would feel that omega there does not know it; `walls` as solvers give them.
+pub fn rough(roughness: f64, walls: &[(String, [Spread; 2])]) -> Vec<String> {
+    let felt = |(wall, [_, units]): &(String, [Spread; 2])| {
+        let height = roughness * units.mean;
+        (height > SMOOTH).then(|| {
+            format!(
+                "`{wall}`: turbulence.roughness is {height:.0} wall units high, and omega at walls is that of up to {SMOOTH:.0}, which are smooth to a \
+                 flow: most of the friction that roughness adds is missing here (a third of all of it on a plate at 60)"
+            )
+        })
+    };
+    walls.iter().filter_map(felt).collect()
+}
+
 /// The same in words; `first`: what is first, and where.
 pub fn heights(first: &str, y_plus: Vec<(String, Spread)>) -> Vec<String> {
     let of = |(wall, y): (String, Spread)| {
@@ -419,6 +436,21 @@ mod tests {
         assert!(swinging(&(of(true), 0.165)).starts_with("over the last 4 periods: mean CL 0.00000"));
         let told = swinging(&(of(false), 0.135));
         assert!(told.contains("has not settled") && told.contains("from 0.10000 to 0.22400"), "{told}");
+    }
+
+    /// Roughness of 3e-4 where a wall unit is 5e-6 is 60 units high.
+    #[test]
+    fn roughness_that_a_flow_would_feel_is_told() {
+        let of = |units| {
+            let walls = [1.0, units].map(|mean| Spread { min: mean, mean, max: mean });
+            rough(3e-4, &[("wall".to_owned(), walls)])
+        };
+        assert!(
+            of(2e5)[0].starts_with("`wall`: turbulence.roughness is 60 wall units high"),
+            "{:?}",
+            of(2e5)
+        );
+        assert!(of(1.6e4).is_empty());
     }
 
     #[test]

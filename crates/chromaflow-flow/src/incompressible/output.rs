@@ -185,7 +185,7 @@ impl Shown for IncompressibleSystem {
         Vec::new() // a state has all unknowns in one field
     }
 
-    fn y_plus(&self) -> Vec<(String, Spread)> {
+    fn walls(&self) -> Vec<(String, [Spread; 2])> {
         self.heights_at_walls()
     }
 

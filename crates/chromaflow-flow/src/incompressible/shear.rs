@@ -8,15 +8,15 @@ use crate::dual::{dot, norm, sub};
 use crate::march::Spread;
 use crate::output::{Field, vortex_fields};
 
-/// Friction of the fluid on a wall per area, over the dynamic pressure; y u_tau / nu of the first cell's center; the face's area.
-type WallFace = [f64; 5];
+/// Friction of the fluid on a wall per area, over the dynamic pressure; y u_tau / nu of the first cell's center; u_tau / nu; the face's area.
+type WallFace = [f64; 6];
 
 /// A field's name and number of components, and its values on the points of this rank's blocks.
 pub(super) type OnBlocks = (String, usize, Vec<Vec<f64>>);
 
 impl IncompressibleSystem {
-    /// See [`March::y_plus`](crate::march::March::y_plus).
-    pub(super) fn heights_at_walls(&self) -> Vec<(String, Spread)> {
+    /// See [`March::walls`](crate::march::March::walls).
+    pub(super) fn heights_at_walls(&self) -> Vec<(String, [Spread; 2])> {
         let (Some(_), part) = (&self.turbulence, &self.space.part) else { return Vec::new() };
         let mut names: Vec<&String> = Vec::new();
         for (name, wall) in &part.patches {
@@ -26,11 +26,14 @@ impl IncompressibleSystem {
         }
         let heights = |name: &String| {
             let patches = self.space.patches.iter().filter(|patch| patch.wall && patch.name == *name);
-            let of = |patch: &'_ Patch| -> Vec<(f64, f64)> {
-                let faces = patch.faces.iter().map(|face| self.wall_face(patch, face));
-                faces.map(|[.., y, area]| (y, area)).collect()
+            let of = |patch: &'_ Patch| -> Vec<WallFace> {
+                patch.faces.iter().map(|face| self.wall_face(patch, face)).collect()
             };
-            Spread::of(patches.flat_map(of), part.share().map(|share| &**share))
+            let (faces, share) =
+                (patches.flat_map(of).collect::<Vec<_>>(), part.share().map(|share| &**share));
+            let [height, units] =
+                [3, 4].map(|c| Spread::of(faces.iter().map(|face| (face[c], face[5])), share));
+            Some([height?, units?])
         };
         names.into_iter().filter_map(|name| Some((name.clone(), heights(name)?))).collect()
     }
@@ -52,7 +55,8 @@ impl IncompressibleSystem {
         let distance =
             turbulence.map_or_else(across, |turbulence| turbulence.distance(patch.block, face.cell));
         let [x, y, z] = stress.map(|f| f / dynamic);
-        [x, y, z, distance * norm(stress).sqrt() / fluid.viscosity, area]
+        let units = norm(stress).sqrt() / fluid.viscosity;
+        [x, y, z, distance * units, units, area]
     }
 
     /// What the wall draws of each scalar through a face per area: its diffusivity times the slope towards the wall.
@@ -80,7 +84,7 @@ impl IncompressibleSystem {
         for patch in self.space.patches.iter().filter(|patch| patch.wall) {
             let (block, sums) = (&blocks[patch.block], &mut sums[patch.block]);
             for face in &patch.faces {
-                let [x, y, z, height, _] = self.wall_face(patch, face);
+                let [x, y, z, height, ..] = self.wall_face(patch, face);
                 let drawn = self.drawn(patch, face);
                 let values: Vec<f64> = [x, y, z, height].into_iter().chain(drawn).chain([1.0]).collect();
                 for point in corners(block, face) {

@@ -36,8 +36,8 @@ pub trait Shown: Host {
         names.map(|name| (*name).to_owned()).collect()
     }
 
-    /// See [`March::y_plus`].
-    fn y_plus(&self) -> Vec<(String, Spread)> {
+    /// See [`March::walls`].
+    fn walls(&self) -> Vec<(String, [Spread; 2])> {
         Vec::new()
     }
 
@@ -68,9 +68,14 @@ impl<S: Shown> March<S> {
     /// y+ of the first cells at walls without slip of viscous flow (of incompressible flow, turbulent), by markers: how well the grid resolves the boundary layer. Ghost cells must be
     /// filled, as they are after a step.
     pub fn y_plus(&self) -> Vec<(String, Spread)> {
+        self.walls().into_iter().map(|(wall, [y_plus, _])| (wall, y_plus)).collect()
+    }
+
+    /// Of each of these walls y+ of the first cells, and u_tau / nu per unit of the grid: what makes wall units of any height there.
+    pub fn walls(&self) -> Vec<(String, [Spread; 2])> {
         let host = self.synced();
         let _ = host.tell(Order::Heights);
-        host.y_plus()
+        host.walls()
     }
 }
 
@@ -102,7 +107,7 @@ impl<S: Shown + OnGrid> March<S> {
                     drop(me.of_all_cells(found.equations, &found.rates));
                     drop(me.largest_residual(&found));
                 }
-                Order::Heights => drop(me.y_plus()),
+                Order::Heights => drop(me.walls()),
                 other => S::follow(me, other), // what all systems do alike, or nothing
             }
             Ok(())

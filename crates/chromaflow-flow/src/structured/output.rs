@@ -137,7 +137,7 @@ impl Shown for StructuredSystem {
         self.physics.turbulence.map_or(&[], |turbulence| turbulence.names())
     }
 
-    fn y_plus(&self) -> Vec<(String, Spread)> {
+    fn walls(&self) -> Vec<(String, [Spread; 2])> {
         self.heights_at_walls()
     }
 

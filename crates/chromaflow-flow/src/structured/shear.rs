@@ -12,11 +12,11 @@ use crate::output::{Field, gradient_amid, vortex_fields};
 use crate::wall_law::{law_friction, law_gradient, law_temperature};
 
 /// Numbers of a wall's face.
-const WALL: usize = 16;
+const WALL: usize = 17;
 
 /// A face of a wall without slip: friction of the fluid on it per area, over the dynamic pressure; the heat that it draws per area, over rho V^3 / 2;
 /// y u_tau / nu of the first cell's center; the gradient of the velocity, that of its friction, or the law's in the first cell; the
-/// temperature that a law has for the wall; the face's area.
+/// temperature that a law has for the wall; u_tau / nu; the face's area.
 type WallFace = [f64; WALL];
 
 impl PatchState {
@@ -27,11 +27,11 @@ impl PatchState {
 }
 
 impl StructuredSystem {
-    /// y+ and area of the faces of walls without slip, patch by patch, with the names of their markers; over ranks all of them on rank 0, none elsewhere.
-    pub(super) fn wall_heights(&self) -> Vec<(String, Vec<(f64, f64)>)> {
+    /// y+, u_tau / nu and area of the faces of walls without slip, patch by patch, with the names of their markers; over ranks all of them on rank 0, none elsewhere.
+    pub(super) fn wall_heights(&self) -> Vec<(String, Vec<[f64; 3]>)> {
         let Some(transport) = self.physics.transport else { return Vec::new() };
         let heights =
-            |faces: Vec<WallFace>| faces.into_iter().map(|face| (face[4], face[WALL - 1])).collect();
+            |faces: Vec<WallFace>| faces.into_iter().map(|face| [face[4], face[15], face[16]]).collect();
         self.wall_faces(transport).into_iter().map(|(name, faces)| (name, heights(faces))).collect()
     }
 
@@ -94,12 +94,12 @@ impl StructuredSystem {
             heat =
                 over(flux[4] - dot(friction, wall_at(&patch.condition, middle).velocity)) / (dynamic * mach);
         }
-        let face = |height: f64, gradient: [[f64; 3]; 3], temperature: f64| {
+        let face = |[height, units]: [f64; 2], gradient: [[f64; 3]; 3], temperature: f64| {
             let [u, v, w] = gradient;
             let mut face = [0.0; WALL];
             face[..5].copy_from_slice(&[x, y, z, heat, height]);
             face[5..14].copy_from_slice([u, v, w].as_flattened());
-            face[14..].copy_from_slice(&[temperature, area]);
+            face[14..].copy_from_slice(&[temperature, units, area]);
             face
         };
         if let Some(place) = patch.law_at(&view, middle) {
@@ -107,16 +107,20 @@ impl StructuredSystem {
             let [height, _] = law_friction(gas, transport, place, &view.w[0]);
             let seen = block.velocities().gradient(at);
             let shear = law_gradient(gas, transport, place, &view.w[0], &seen);
-            return face(height, shear, law_temperature(gas, transport, place, &view.w[0]));
+            return face(
+                [height, height / place.distance],
+                shear,
+                law_temperature(gas, transport, place, &view.w[0]),
+            );
         }
         let across = || over(dot(sub(*middle, block.metrics.center(at)), view.n).abs());
         let distance = block.eddies.distance.get(block.number(cell)).copied().unwrap_or_else(across);
         let w = &view.w[0];
         let in_cell = temperature(self.physics.gas, w);
         let mu = transport.scale * viscosity(transport, in_cell);
-        let height = distance * (norm(stress) * w[0]).sqrt() / mu;
+        let units = (norm(stress) * w[0]).sqrt() / mu;
         let (_, [u, v, w, _]) = patch.wall_gradient(&self.physics, &view, middle);
-        face(height, [u, v, w], in_cell)
+        face([distance * units, units], [u, v, w], in_cell)
     }
 }
 

@@ -15,6 +15,15 @@ impl FlowSolver {
     /// # Panics
     /// When a device computes and [`Self::sync`] was not called since.
     pub fn y_plus(&self) -> Vec<(String, Spread)> {
+        self.walls().into_iter().map(|(wall, [y_plus, _])| (wall, y_plus)).collect()
+    }
+
+    /// Of each wall without slip y+ of the first nodes off it, and u_tau / nu per mesh unit: what makes wall units of any height there. Empty in
+    /// inviscid flow.
+    ///
+    /// # Panics
+    /// As [`Self::y_plus`].
+    pub fn walls(&self) -> Vec<(String, [Spread; 2])> {
         // Over ranks, what cannot be told shows at the next step.
         let _ = self.host.tell(Order::Heights);
         let host = self.synced();
@@ -23,8 +32,9 @@ impl FlowSolver {
         let heights = host.heights(*transport);
         let walls = host.dual.patches.iter().filter(|patch| host.is_viscous(patch));
         let spread = |(name, areas): (&str, Vec<(usize, f64)>)| {
-            let spread = Spread::of(areas.into_iter().map(|(at, area)| (heights[at], area)), share)?;
-            Some((name.to_owned(), spread))
+            let [height, units] =
+                [0, 1].map(|c| Spread::of(areas.iter().map(|&(at, area)| (heights[at][c], area)), share));
+            Some((name.to_owned(), [height?, units?]))
         };
         let areas = walls.map(|patch| {
             let own = |node: u32| share.is_none_or(|share| share.owns(node as usize));
@@ -47,7 +57,7 @@ impl FlowSystem {
             let (friction, heat) = self.loads();
             fields.extend([vector("skin_friction", friction), Field::scalar("heat_flux", heat)]);
             let mut heights = vec![0.0; rows];
-            for (row, height) in self.wall_rows().zip(self.heights(*transport)) {
+            for (row, [height, _]) in self.wall_rows().zip(self.heights(*transport)) {
                 heights[row as usize] = height;
             }
             fields.push(Field::scalar("y_plus", heights));
@@ -107,9 +117,9 @@ impl FlowSystem {
         (friction, heat)
     }
 
-    /// Heights of the first nodes off walls without slip in units of the wall, y u_tau / nu, of each of [`Self::wall_rows`]. The first node is
+    /// Heights of the first nodes off walls without slip in units of the wall, y u_tau / nu, and u_tau / nu, of each of [`Self::wall_rows`]. The first node is
     /// the neighbor that lies most nearly along the wall's normal; at sharp edges, whose normal points along the wake, the nearest one off walls.
-    fn heights(&self, transport: Transport<f64>) -> Vec<f64> {
+    fn heights(&self, transport: Transport<f64>) -> Vec<[f64; 2]> {
         let place = |i: usize| [self.nodes[i][5], self.nodes[i][6], self.nodes[i][7]];
         let walls = self.wall_rows().zip(self.wall_areas()).zip(&self.friction);
         let height = |row: u32, (n, area): ([f64; 3], f64), load: &[f64; 4]| {
@@ -131,7 +141,8 @@ impl FlowSystem {
             let w = primitive_of(&self.nodes[i]);
             let mu = transport.scale * viscosity(transport, temperature(self.gas, &w));
             let [_, shear] = along_and_rest([load[0], load[1], load[2]], smooth_normal(n, area));
-            height * (norm(shear) / area * w[0]).sqrt() / mu
+            let units = (norm(shear) / area * w[0]).sqrt() / mu;
+            [height * units, units]
         };
         walls.map(|((wall, area), load)| height(wall, area, load)).collect()
     }
@@ -169,7 +180,8 @@ mod tests {
         let at = edge.unwrap().0;
         let (vector, size) = host.wall_areas()[at];
         assert!(norm(vector) < 0.4 * size, "the edge is sharp: {vector:?}, {size}");
-        let heights = host.heights(host.viscous.as_ref().unwrap().0);
+        let heights: Vec<f64> =
+            host.heights(host.viscous.as_ref().unwrap().0).into_iter().map(|[height, _]| height).collect();
         let mut others: Vec<f64> = (0..heights.len()).filter(|i| *i != at).map(|i| heights[i]).collect();
         others.sort_by(f64::total_cmp);
         assert!(heights[at] < 2.0 * others.last().unwrap(), "{} {others:?}", heights[at]);

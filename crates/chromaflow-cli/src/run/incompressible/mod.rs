@@ -264,7 +264,10 @@ impl Flow for InCells<'_> {
     }
 
     fn remarks(&self) -> Vec<String> {
-        summary::heights("cells at", self.solver.y_plus())
+        let mut told = summary::heights("cells at", self.solver.y_plus());
+        let rough = self.turbulence.map(|model| model.roughness).filter(|height| *height > 0.0);
+        told.extend(rough.map_or_else(Vec::new, |height| summary::rough(height, &self.solver.walls())));
+        told
     }
 
     fn coupled(&self) -> Vec<String> {

@@ -338,8 +338,10 @@ impl Flow for OnMesh<'_> {
         let reynolds = config.freestream.reynolds * config.reference.length;
         let turbulent = (config.turbulence.as_ref(), reynolds);
         let told = summary::apart(through, summary::heights_of("nodes off", self.solver.y_plus(), turbulent));
+        let rough = config.turbulence.as_ref().map(|model| model.roughness).filter(|height| *height > 0.0);
+        let rough = rough.map_or_else(Vec::new, |height| summary::rough(height, &self.solver.walls()));
         let fast = fast_walls(config.turbulence.as_ref(), config.freestream.mach);
-        told.into_iter().chain(fast).collect()
+        told.into_iter().chain(rough).chain(fast).collect()
     }
 
     fn write_restart(&self, path: &Path, more: Restart) -> Result<(), FlowError> {

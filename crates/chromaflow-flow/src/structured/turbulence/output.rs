@@ -43,20 +43,22 @@ impl StructuredSolver {
 const ENDINGS: [&str; 3] = ["", "_last", "_before"];
 
 impl StructuredSystem {
-    /// See [`March::y_plus`](crate::march::March::y_plus).
-    pub(in crate::structured) fn heights_at_walls(&self) -> Vec<(String, Spread)> {
+    /// See [`March::walls`](crate::march::March::walls).
+    pub(in crate::structured) fn heights_at_walls(&self) -> Vec<(String, [Spread; 2])> {
         if self.physics.transport.is_none() {
             return Vec::new();
         }
-        let mut walls: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
+        let mut walls: Vec<(String, Vec<[f64; 3]>)> = Vec::new();
         for (name, heights) in self.wall_heights() {
             match walls.iter_mut().find(|(other, _)| *other == name) {
                 Some((_, all)) => all.extend(heights),
                 None => walls.push((name, heights)),
             }
         }
-        let spread =
-            |(name, all): (String, Vec<(f64, f64)>)| Some((name, Spread::of(all.into_iter(), None)?));
+        let spread = |(name, all): (String, Vec<[f64; 3]>)| {
+            let [height, units] = [0, 1].map(|c| Spread::of(all.iter().map(|face| (face[c], face[2])), None));
+            Some((name, [height?, units?]))
+        };
         walls.into_iter().filter_map(spread).collect()
     }
 

@@ -162,7 +162,7 @@ impl FlowSolver {
                 }
                 Order::Release => me.release(),
                 Order::Forces => drop(me.forces()),
-                Order::Heights => drop(me.y_plus()),
+                Order::Heights => drop(me.walls()),
                 Order::Outflow => drop(me.outflow()),
                 _ => {} // what all systems do alike
             }
