@@ -5,7 +5,7 @@ use super::march::Finished;
 use super::profiles::WallUnits;
 use crate::context::Context;
 use crate::error::CliResult;
-use chromaflow::BlockCsr;
+use chromaflow::{BlockCsr, Outcome};
 use chromaflow_flow::grid::Grid;
 use chromaflow_flow::march::{FlowError, Host, March, Place};
 use chromaflow_flow::mesh::Mesh;
@@ -84,8 +84,8 @@ pub trait Flow {
         None
     }
 
-    /// What there is to say of a flow at the end of a run, besides its forces.
-    fn remarks(&self) -> Vec<String> {
+    /// What there is to say of a flow at the end of a run that ended so, besides its forces.
+    fn remarks(&self, _outcome: Outcome) -> Vec<String> {
         Vec::new()
     }
 

@@ -16,6 +16,7 @@ use crate::cite;
 use crate::context::Context;
 use crate::error::{CliError, CliResult};
 use crate::run::files::Files;
+use chromaflow::Outcome;
 use chromaflow::gpu::Wish;
 use chromaflow_device::cuda::Gpu;
 use chromaflow_flow::config::Boundary;
@@ -286,7 +287,7 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
         self.solver.coupled_unknowns()
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn remarks(&self, _outcome: Outcome) -> Vec<String> {
         let reynolds = self.config.freestream.reynolds * self.config.reference.length;
         let outflow = S::outflow(&self.solver).unwrap_or_default();
         let through = openings::told(&outflow, self.given());

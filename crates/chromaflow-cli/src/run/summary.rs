@@ -381,7 +381,7 @@ pub fn print(
         }
     }
     line("total", &f.total);
-    let remarks = flow.remarks();
+    let remarks = flow.remarks(finished.outcome);
     if !remarks.is_empty() {
         println!();
         for remark in remarks {

@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::error::{CliError, CliResult};
 use crate::run::files::Files;
 use case::IncompressibleCase;
-use chromaflow::BlockCsr;
+use chromaflow::{BlockCsr, Outcome};
 use chromaflow_flow::bc::Motion;
 use chromaflow_flow::grid::{Grid, Metrics};
 use chromaflow_flow::incompressible::{Boundary, Config, IncompressibleSystem, Solver};
@@ -263,7 +263,7 @@ impl Flow for InCells<'_> {
         Some(self.solver.linear_system())
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn remarks(&self, _outcome: Outcome) -> Vec<String> {
         let mut told = summary::heights("cells at", self.solver.y_plus());
         let rough = self.turbulence.map(|model| model.roughness).filter(|height| *height > 0.0);
         told.extend(rough.map_or_else(Vec::new, |height| summary::rough(height, &self.solver.walls())));

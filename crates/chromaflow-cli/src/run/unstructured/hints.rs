@@ -12,7 +12,7 @@ use chromaflow_flow::{FlowConfig, FlowSolver};
 /// Orders of the residual below which a flow has run away.
 const RUNAWAY: f64 = -1.0;
 
-/// Part of the walls that inviscid flow has left, from which a run that does not converge says so.
+/// Part of the walls that inviscid flow has left, from which a run says so.
 const SEPARATED: f64 = 0.05;
 
 /// Orders of the residual beyond which what single precision leaves of a linear system counts.
@@ -83,6 +83,17 @@ pub fn of(
     hints
 }
 
+/// Says of a converged inviscid flow that it has left this part of its walls.
+pub fn left_behind(separated: f64) -> Option<String> {
+    (separated > SEPARATED).then(|| {
+        format!(
+            "this flow has left {:.0} % of its walls, and nothing in inviscid flow says what is in the dead water: another start \
+             (march.first_order_iterations = 100, a smaller march.cfl_start) may find another solution, one that stays on them",
+            100.0 * separated
+        )
+    })
+}
+
 /// Unknowns of turbulence models.
 const OF_TURBULENCE: [&str; 3] = ["nut", "k", "omega"];
 
@@ -111,6 +122,13 @@ fn wider(policy: Policy, orders: f64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What has left more than a twentieth of the walls is told.
+    #[test]
+    fn flows_that_have_left_their_walls_are_told() {
+        assert!(left_behind(0.3).unwrap().starts_with("this flow has left 30 % of its walls"));
+        assert_eq!(left_behind(0.04), None);
+    }
 
     /// One matrix is for models that lag, not for scalars or where there is one already.
     #[test]

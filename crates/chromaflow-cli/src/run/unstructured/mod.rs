@@ -22,11 +22,11 @@ use crate::context::Context;
 use crate::error::{CliError, CliResult};
 use crate::run::files::Files;
 use crate::run::profiles::WallUnits;
-use chromaflow::BlockCsr;
 use chromaflow::factor::block_ilu::Fill;
 use chromaflow::gpu::Wish;
 use chromaflow::order::PlanReport;
 use chromaflow::solver::{Method, PreconditionerKind};
+use chromaflow::{BlockCsr, Outcome};
 use chromaflow_device::give_back_freed;
 use chromaflow_flow::config as flow;
 use chromaflow_flow::config::Boundary;
@@ -332,7 +332,7 @@ impl Flow for OnMesh<'_> {
         Some(WallUnits::of(&config.gas, &config.freestream, friction, pressure, temperature))
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn remarks(&self, outcome: Outcome) -> Vec<String> {
         let config = &self.prepared.config;
         let through = openings::told(&self.solver.outflow(), self.given());
         let reynolds = config.freestream.reynolds * config.reference.length;
@@ -341,7 +341,9 @@ impl Flow for OnMesh<'_> {
         let rough = config.turbulence.as_ref().map(|model| model.roughness).filter(|height| *height > 0.0);
         let rough = rough.map_or_else(Vec::new, |height| summary::rough(height, &self.solver.walls()));
         let fast = fast_walls(config.turbulence.as_ref(), config.freestream.mach);
-        told.into_iter().chain(rough).chain(fast).collect()
+        let left =
+            (outcome == Outcome::Converged).then(|| hints::left_behind(self.solver.separated())).flatten();
+        told.into_iter().chain(rough).chain(fast).chain(left).collect()
     }
 
     fn write_restart(&self, path: &Path, more: Restart) -> Result<(), FlowError> {
@@ -406,6 +408,9 @@ impl Flow for OnMesh<'_> {
         let Value::Object(mut facts) = facts else { unreachable!("written above") };
         facts.insert("walls".to_owned(), summary::walls(self.solver.y_plus()));
         openings::insert(&mut facts, &self.solver.outflow(), self.given());
+        if config.equations == flow::Equations::Euler {
+            facts.insert("separated".to_owned(), json!(self.solver.separated()));
+        }
         let setup = self.solver.setup_seconds().iter().map(|&(stage, s)| (stage.to_owned(), json!(s)));
         let setup = [("read".to_owned(), json!(self.read))].into_iter().chain(setup);
         facts.insert("setup_s".to_owned(), Value::Object(setup.collect()));
