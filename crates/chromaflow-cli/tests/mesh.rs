@@ -200,6 +200,13 @@ fn bodies_are_made_moved_and_cut_out() {
         let report = mesh(folder, &["check", &file]);
         assert_eq!(report["errors"], 0, "{shape}: {report}");
     }
+    let cut = ["generate", "airfoil-c", "cut.su2", "--cells", "8,24,10", "--triangles"];
+    mesh(folder, &cut);
+    let [whole, halves] = ["airfoil-c.su2", "cut.su2"].map(|file| mesh(folder, &["info", file]));
+    assert_eq!(counts(&halves), [0, 0, 2 * counts(&whole)[3], 0], "{halves}");
+    assert_eq!(mesh(folder, &["check", "cut.su2"])["errors"], 0);
+    let (status, _, message) = chromaflow(folder, &["mesh", "generate", "plate", "a.su2", "--triangles"]);
+    assert!(status == 2 && message.contains("--triangles cuts"), "{message}");
     let args =
         ["transform", "wing.su2", "big.lb8.ugrid", "--mirror", "y", "--scale", "2", "--rotate", "x:30"];
     mesh(folder, &args);

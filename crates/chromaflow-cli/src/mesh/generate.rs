@@ -41,7 +41,7 @@ pub struct Request {
     /// Sweep of a wing's leading edge, in degrees [default: 30]
     #[arg(long, allow_negative_numbers = true)]
     sweep: Option<f64>,
-    /// Cut quadrilaterals of a plane shape into triangles
+    /// Cut quadrilaterals into triangles (channel, cylinder, airfoil, airfoil-c)
     #[arg(long)]
     triangles: bool,
 }
@@ -109,6 +109,13 @@ impl Request {
                 "{around} cells around an airfoil: expected an even number, 4 or more"
             )));
         }
+        let cut = [Shape::Channel, Shape::Cylinder, Shape::Airfoil, Shape::AirfoilC];
+        if self.triangles && !cut.contains(&shape) {
+            return Err(CliError::input(
+                "--triangles cuts the quadrilaterals of channel, cylinder, airfoil and airfoil-c; a box of prisms is box-prisms, one of tetrahedra \
+                 box-tets",
+            ));
+        }
         let section = Section::naca4(&self.naca).map_err(|e| CliError::input(e.to_string()))?;
         let cube = |kind| box_mesh([cells[0], cells[1], cells[2]], [1.0; 3], kind, self.jitter);
         let plane = || [cells[0], cells[1]];
@@ -128,7 +135,7 @@ impl Request {
             }
             Shape::Airfoil => AirfoilO { section, cells: plane(), radius, first, triangles }.mesh(),
             Shape::AirfoilC => {
-                AirfoilC { section, cells: [cells[0], cells[1], cells[2]], radius, first }.mesh()
+                AirfoilC { section, cells: [cells[0], cells[1], cells[2]], radius, first, triangles }.mesh()
             }
             Shape::Wing => self.wing(section, [cells[0], cells[1], cells[2], cells[3]], radius)?.mesh(),
             Shape::Sphere => Sphere { cells: plane(), radius, first }.mesh(),

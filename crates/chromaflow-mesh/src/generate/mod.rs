@@ -28,7 +28,7 @@ mod tests {
     fn bodies_are_closed_and_have_their_volumes() {
         let section = Section::naca4("2412").unwrap();
         let o = AirfoilO { section, cells: [60, 20], radius: 10.0, first: 1e-4, triangles: true }.mesh();
-        let c = AirfoilC { section, cells: [20, 60, 20], radius: 10.0, first: 1e-4 }.mesh();
+        let c = AirfoilC { section, cells: [20, 60, 20], radius: 10.0, first: 1e-4, triangles: false }.mesh();
         let sphere = Sphere { cells: [8, 12], radius: 4.0, first: 1e-2 }.mesh();
         for (name, mesh) in [("o", &o), ("c", &c), ("sphere", &sphere)] {
             let report = check(mesh, None);

@@ -104,6 +104,8 @@ pub struct AirfoilC {
     pub radius: f64,
     /// Height of the first cells, in chords.
     pub first: f64,
+    /// Triangles instead of quadrilaterals.
+    pub triangles: bool,
 }
 
 impl AirfoilC {
@@ -112,7 +114,7 @@ impl AirfoilC {
         let [wake, around, away] = self.cells;
         let ni = 2 * wake + around;
         // Nodes of the wake's upper side on the cut are those of its lower side.
-        let mesh = Plane { cells: [ni, away], periodic: false, triangles: false }.mesh(
+        let mesh = Plane { cells: [ni, away], periodic: false, triangles: self.triangles }.mesh(
             |i, j| self.point(i, j),
             |side, i| match side {
                 2 if (wake..wake + around).contains(&i) => "airfoil",
