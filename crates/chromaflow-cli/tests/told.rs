@@ -65,6 +65,22 @@ fn notes_of_reading_are_told_by_runs_and_new_cases() {
     assert!(status == 2 && told.contains("no marker `plate`") && told.contains(LEFT_OUT), "{told}");
 }
 
+/// Physical steps of a uniform stream, whose residual is rounding from the start, are not told to have ended short.
+#[test]
+fn steps_of_rounding_are_not_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let far = OPEN.replace("slip_wall", "farfield");
+    write(folder, &far, "mach = 0.3");
+    let text = std::fs::read_to_string(folder.join("case.toml")).unwrap();
+    let text = text.replace("iterations = 2", "mode = \"unsteady\"\ndt = 0.1\nsteps = 2");
+    std::fs::write(folder.join("case.toml"), text.replace("[expect]\niterations_suffice = true\n", ""))
+        .unwrap();
+    let (status, out, told) = chromaflow(folder, &["run", "case.toml"]);
+    assert!(status == 0 && out.contains("2 time steps of 0.1 done"), "{out}{told}");
+    assert!(!out.contains("mass may be lost"), "{out}{told}");
+}
+
 #[test]
 fn odd_cases_are_warned_of() {
     let folder = tempfile::tempdir().unwrap();

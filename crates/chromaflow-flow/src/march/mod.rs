@@ -172,6 +172,7 @@ impl<S: Host> March<S> {
             self.progress.measure(time, size, others, round_off);
         }
         let rests = !S::EXPLICIT && self.progress.rests(size, round_off);
+        report.rests = rests;
         let away = self.progress.runs_away(size, round_off);
         let lost = self.progress.is_lost() && !self.first_order.leads_back(self.host.returns());
         let decision = if S::EXPLICIT {

@@ -253,6 +253,8 @@ pub struct StepReport {
     /// Orders of magnitude by which the residual has fallen since the first iteration (of the time step): density's, in
     /// incompressible flow that of all equations; the least of it and of those of systems beside the flow.
     pub orders: f64,
+    /// Whether the flow's residual is nothing but rounding errors and falls no more, however few orders it has fallen.
+    pub rests: bool,
     /// CFL number of the step.
     pub cfl: f64,
     /// Whether the step was of first order in space, see [`Implicit::first_order_steps`](crate::config::Implicit::first_order_steps).

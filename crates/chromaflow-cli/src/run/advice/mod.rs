@@ -52,9 +52,15 @@ impl Tally {
             && report.step_over
             && report.iteration > report.time_step
         {
-            self.unfinished += usize::from(report.orders < unsteady.orders);
+            self.unfinished += usize::from(falls_short(report, unsteady.orders));
         }
     }
+}
+
+/// Whether a physical step ended short of these orders, and with more than rounding errors, from which nothing falls.
+fn falls_short(report: &StepReport, orders: f64) -> bool {
+    let solved = report.rests && report.coupled_orders.iter().all(|own| *own >= orders);
+    report.orders < orders && !solved
 }
 
 /// What is known of the trouble.
