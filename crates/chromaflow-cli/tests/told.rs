@@ -65,6 +65,21 @@ fn notes_of_reading_are_told_by_runs_and_new_cases() {
     assert!(status == 2 && told.contains("no marker `plate`") && told.contains(LEFT_OUT), "{told}");
 }
 
+/// That walls stay polygons is told by plans, runs and `mesh refine`, where a mesh is refined.
+#[test]
+fn refinement_is_told_to_keep_polygons() {
+    const STRAIGHT: &str = "curved walls stay the polygons that they were";
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder, OPEN, "mach = 0.3");
+    for (set, said) in [("mesh.refine=1", true), ("mesh.refine=0", false)] {
+        let (status, _, told) = chromaflow(folder, &["run", "case.toml", "--check", "--set", set]);
+        assert!(status == 0 && told.contains(STRAIGHT) == said, "{told}");
+    }
+    let (status, _, told) = chromaflow(folder, &["mesh", "refine", "m.su2", "fine.su2"]);
+    assert!(status == 0 && told.contains(STRAIGHT), "{told}");
+}
+
 /// Physical steps of a uniform stream, whose residual is rounding from the start, are not told to have ended short.
 #[test]
 fn steps_of_rounding_are_not_told() {

@@ -103,7 +103,8 @@ pub struct MeshSection {
     /// Take elements that are folded over their neighbors, with the negative volume that they have among them, rather
     /// than refuse the mesh. Control volumes must be positive all the same.
     pub allow_tangled: bool,
-    /// Uniform refinements after reading: each multiplies the cells by eight (by four on planar meshes).
+    /// Uniform refinements after reading: each multiplies the cells by eight (by four on planar meshes). New nodes lie amid the old ones: curved walls stay the
+    /// polygons that they are in the file.
     pub refine: u32,
     /// Factor applied to all coordinates; everything below is in the scaled unit.
     pub scale: Scale,

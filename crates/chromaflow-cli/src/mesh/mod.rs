@@ -48,7 +48,7 @@ enum Command {
         #[arg(long, value_enum)]
         msh: Option<Msh>,
     },
-    /// Split every element into eight (a pyramid into ten)
+    /// Split every element into eight (a pyramid into ten); curved walls stay the polygons that they were
     Refine {
         #[command(flatten)]
         input: Input,
@@ -189,6 +189,9 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
             for _ in 0..*times {
                 mesh = mesh::refine(&mesh).map_err(|e| CliError::input(e.to_string()))?;
             }
+            if ctx.verbose() && *times > 0 {
+                eprintln!("note: {STRAIGHT}");
+            }
             save(output, &mesh, ctx)
         }
         Command::Nmf { grid, output } => structured::nmf(grid, output.as_deref(), ctx),
@@ -216,6 +219,9 @@ pub fn run(args: &Args, ctx: &Context) -> CliResult {
 
 /// Parts of a mesh that are named.
 const PARTS: usize = 4;
+
+/// What is said of uniform refinement.
+pub const STRAIGHT: &str = "new nodes lie amid the old ones: curved walls stay the polygons that they were";
 
 /// Notes of a file, and whether its mesh without errors is in parts, which only those ask who look at it.
 fn notes_of(loaded: &Loaded) -> Vec<String> {

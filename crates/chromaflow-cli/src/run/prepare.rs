@@ -4,6 +4,7 @@ use super::unstructured::Way;
 use crate::case::{Case, CaseFile, Source};
 use crate::context::Backend;
 use crate::error::{CliError, CliResult};
+use crate::mesh::STRAIGHT;
 use chromaflow_flow::FlowConfig;
 use chromaflow_flow::config::Boundary;
 use chromaflow_flow::mesh::{self, Counts, Mesh, MeshError, Planar, ReadOptions};
@@ -54,7 +55,10 @@ pub fn prepare_mesh(source: Source, mut case: CaseFile, threads: usize) -> CliRe
     case.check(&source)?;
     let mesh_path = case.mesh_path(&source)?;
     let options = ReadOptions { threads, ..case.read_options(&source)? };
-    let (mut mesh, notes) = mesh::read_with_notes(&mesh_path, &options)?;
+    let (mut mesh, mut notes) = mesh::read_with_notes(&mesh_path, &options)?;
+    if case.mesh.refine > 0 {
+        notes.push(format!("mesh.refine: {STRAIGHT}"));
+    }
     for _ in 0..case.mesh.refine {
         mesh = mesh::refine(&mesh).map_err(|e| source.error(&["mesh", "refine"], &e.to_string()))?;
     }
