@@ -80,7 +80,8 @@ fn refinement_is_told_to_keep_polygons() {
     assert!(status == 0 && told.contains(STRAIGHT), "{told}");
 }
 
-/// Physical steps of a uniform stream, whose residual is rounding from the start, are not told to have ended short.
+/// Physical steps of a uniform stream, whose residual is rounding from the start, are not told to have ended short; closed domains are told how far they keep
+/// their mass.
 #[test]
 fn steps_of_rounding_are_not_told() {
     let folder = tempfile::tempdir().unwrap();
@@ -93,7 +94,14 @@ fn steps_of_rounding_are_not_told() {
         .unwrap();
     let (status, out, told) = chromaflow(folder, &["run", "case.toml"]);
     assert!(status == 0 && out.contains("2 time steps of 0.1 done"), "{out}{told}");
-    assert!(!out.contains("mass may be lost"), "{out}{told}");
+    assert!(!out.contains("mass may be lost") && !told.contains("the mass is kept as far"), "{out}{told}");
+    let walls = ["left", "right", "low", "high"].map(|name| format!("boundary.{name}=slip_wall"));
+    let mut args = vec!["run", "case.toml", "--check"];
+    for wall in &walls {
+        args.extend(["--set", wall]);
+    }
+    let (status, _, told) = chromaflow(folder, &args);
+    assert!(status == 0 && told.contains("the mass is kept as far as time steps are solved"), "{told}");
 }
 
 #[test]

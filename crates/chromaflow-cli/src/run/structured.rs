@@ -1,7 +1,7 @@
 //! Compressible flow on structured grids.
 
 use super::advice::{Trouble, on_points};
-use super::cautions::{Side, Told, fast_walls, idle_reynolds, open_layer_of, slipping};
+use super::cautions::{Side, Told, closed_in_time, fast_walls, idle_reynolds, open_layer_of, slipping};
 use super::flow::Flow;
 use super::history::Equations;
 use super::march::{Finished, Run};
@@ -195,7 +195,9 @@ impl<S: GridSystem> Flow for OnGrid<'_, S> {
 
     fn notes(&self) -> Vec<String> {
         let slipping = slipping(&self.config.boundaries, self.config.equations);
-        slipping.into_iter().chain(idle_reynolds(&self.case.flow)).collect()
+        let implicit = self.case.structured.method != StepName::LaxWendroff;
+        let closed = closed_in_time(&self.config.boundaries, &self.config.time).filter(|_| implicit);
+        slipping.into_iter().chain(idle_reynolds(&self.case.flow)).chain(closed).collect()
     }
 
     fn check(&self, ctx: &Context) -> CliResult<()> {

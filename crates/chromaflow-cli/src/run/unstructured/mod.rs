@@ -8,7 +8,7 @@ pub use slices::Way;
 
 use super::advice::{Around, Trouble};
 use super::cautions::{
-    Side, Told, coincident, fast_walls, folded, idle_reynolds, open_layer, slipping,
+    Side, Told, closed_in_time, coincident, fast_walls, folded, idle_reynolds, open_layer, slipping,
 };
 use super::flow::{Flow, in_one_piece};
 use super::history::Equations;
@@ -277,7 +277,8 @@ impl Flow for OnMesh<'_> {
 
     fn notes(&self) -> Vec<String> {
         let Prepared { notes, config, case, .. } = self.prepared;
-        let idle = [slipping(&config.boundaries, config.equations), idle_reynolds(&case.flow)];
+        let closed = closed_in_time(&config.boundaries, &config.time);
+        let idle = [slipping(&config.boundaries, config.equations), idle_reynolds(&case.flow), closed];
         notes.iter().cloned().chain(idle.into_iter().flatten()).collect()
     }
 
