@@ -83,13 +83,14 @@ pub fn of(
     hints
 }
 
-/// Says of a converged inviscid flow that it has left this part of its walls.
-pub fn left_behind(separated: f64) -> Option<String> {
-    (separated > SEPARATED).then(|| {
+/// Says of a converged inviscid flow that it has lost head along this part of its walls.
+pub fn left_behind(head_lost: f64) -> Option<String> {
+    (head_lost > SEPARATED).then(|| {
         format!(
-            "this flow has left {:.0} % of its walls, and nothing in inviscid flow says what is in the dead water: another start \
-             (march.first_order_iterations = 100, a smaller march.cfl_start) may find another solution, one that stays on them",
-            100.0 * separated
+            "along {:.0} % of its walls this inviscid flow has lost half of its head and more, which numerical dissipation alone takes: behind a \
+             sharp edge, or where it has left them. Look at its velocity there; another start (march.first_order_iterations = 100, a smaller \
+             march.cfl_start) may find another solution, finer cells at edges lose less",
+            100.0 * head_lost
         )
     })
 }
@@ -123,10 +124,10 @@ fn wider(policy: Policy, orders: f64) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// What has left more than a twentieth of the walls is told.
+    /// Head lost along more than a twentieth of the walls is told.
     #[test]
-    fn flows_that_have_left_their_walls_are_told() {
-        assert!(left_behind(0.3).unwrap().starts_with("this flow has left 30 % of its walls"));
+    fn flows_that_have_lost_their_head_are_told() {
+        assert!(left_behind(0.3).unwrap().starts_with("along 30 % of its walls"));
         assert_eq!(left_behind(0.04), None);
     }
 

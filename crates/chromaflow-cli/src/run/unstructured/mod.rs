@@ -410,7 +410,7 @@ impl Flow for OnMesh<'_> {
         facts.insert("walls".to_owned(), summary::walls(self.solver.y_plus()));
         openings::insert(&mut facts, &self.solver.outflow(), self.given());
         if config.equations == flow::Equations::Euler {
-            facts.insert("separated".to_owned(), json!(self.solver.separated()));
+            facts.insert("head_lost".to_owned(), json!(self.solver.separated()));
         }
         let setup = self.solver.setup_seconds().iter().map(|&(stage, s)| (stage.to_owned(), json!(s)));
         let setup = [("read".to_owned(), json!(self.read))].into_iter().chain(setup);
