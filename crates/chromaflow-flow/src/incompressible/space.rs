@@ -3,10 +3,10 @@
 use super::Given;
 use super::config::{Boundary, Config, WallScalar};
 use super::system::Link;
-use crate::bc::{Motion, motion_at};
+use crate::bc::motion_at;
 use crate::equations::artificial_compressibility::GhostKind;
 use crate::grid::{Cells, Grid, Metrics, Window};
-use crate::march::FlowError;
+use crate::march::{FlowError, slides};
 use crate::mesh::{Planar, dot};
 use crate::on_grid::{GridPart, NONE, check_markers, rows_around};
 use crate::ranks::{BlockExchange, Ranks};
@@ -277,10 +277,7 @@ fn patch(
     };
     let faces = faces(&patch.window, block);
     if let Boundary::Wall { motion, .. } = boundary {
-        let through = motion.through(faces.iter().map(|face| (face.center, face.n)));
-        if through > Motion::MOST_THROUGH {
-            return Err(FlowError::MovingWall { marker: patch.name.clone(), through });
-        }
+        slides(&patch.name, motion.through(faces.iter().map(|face| (face.center, face.n))))?;
     }
     let mut made = Patch {
         name: patch.name.clone(),

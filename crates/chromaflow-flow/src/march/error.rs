@@ -1,5 +1,6 @@
 //! A set-up that cannot be run.
 
+use crate::bc::Motion;
 use crate::grid::GridError;
 use crate::mesh::periodic::PeriodicError;
 use crate::output::RestartError;
@@ -227,6 +228,14 @@ pub enum FlowError {
     /// A matrix that the linear solver refuses.
     #[error("linear solver: {0}")]
     Linear(String),
+}
+
+/// Refuses a wall of whose velocity the part `through` goes through it, more than the facets of a curved one may have.
+pub(crate) fn slides(marker: &str, through: f64) -> Result<(), FlowError> {
+    if through > Motion::MOST_THROUGH {
+        return Err(FlowError::MovingWall { marker: marker.to_owned(), through });
+    }
+    Ok(())
 }
 
 #[cfg(feature = "cuda")]

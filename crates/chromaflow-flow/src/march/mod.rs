@@ -38,6 +38,7 @@ pub(crate) use crate::equations::perfect_gas::update_share;
 pub use crate::equations::perfect_gas::{linear_share, next_cfl_share, pressure_margin, velocity_share};
 pub use control::{CourantControl, Rejection, Rejections, StepControl};
 pub use error::FlowError;
+pub(crate) use error::slides;
 pub use forces::{Coefficients, Forces, MarkerForces};
 pub use order::Order;
 pub use outflow::Outflow;

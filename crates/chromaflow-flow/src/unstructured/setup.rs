@@ -6,7 +6,7 @@ use super::periodic::{joined, without_sides};
 use super::start::{Around, Walls, beginning};
 use super::unsteady::TimeLevels;
 use super::{FlowSolver, FlowSystem, Ranks};
-use crate::bc::{Condition, Motion, WallHeat, WallNode, wall_at};
+use crate::bc::{Condition, WallHeat, WallNode, wall_at};
 use crate::config::{
     Boundary, Equations, FlowConfig, JacobianScheme, Limiter, Nonlinear, Quadrature, Space, Time,
 };
@@ -18,7 +18,7 @@ use crate::laps::Laps;
 use crate::march::control::CflControl;
 use crate::march::forces::ForceScale;
 use crate::march::linear::{LinearSolver, numbering};
-use crate::march::{FlowError, Times};
+use crate::march::{FlowError, Times, slides};
 use crate::mesh::pairs::Pairs;
 use crate::mesh::periodic::Images;
 use crate::mesh::{Mesh, Planar};
@@ -340,9 +340,7 @@ fn wall_nodes(
                 if sums[1] > 0.0 { sums[0] / sums[1] } else { 0.0 }
             }
         };
-        if through > Motion::MOST_THROUGH {
-            return Err(FlowError::MovingWall { marker: patch.name.clone(), through });
-        }
+        slides(&patch.name, through)?;
         for &node in &patch.nodes {
             let wall = wall_at(condition, &mesh.nodes[node as usize]);
             let own = WallNode { node, heat: condition.heat, wall };

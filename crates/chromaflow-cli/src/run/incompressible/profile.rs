@@ -1,5 +1,6 @@
 //! Profiles of what flows in.
 
+use chromaflow_flow::mesh::{cross, dot, norm, sub};
 use std::f64::consts::FRAC_PI_4;
 
 type Point = [f64; 3];
@@ -30,10 +31,10 @@ impl Parabola {
     /// # Errors
     /// What the marker is, in words, where it is neither.
     pub fn over(faces: &[Face], planar: Option<usize>) -> Result<Self, String> {
-        let areas = || faces.iter().map(|[a, b, c, d]| half(cross(less(*c, *a), less(*d, *b))));
-        let whole: f64 = areas().map(|area| dot(area, area).sqrt()).sum();
+        let areas = || faces.iter().map(|[a, b, c, d]| cross(sub(*c, *a), sub(*d, *b)).map(|v| 0.5 * v));
+        let whole: f64 = areas().map(norm).sum();
         let normal = areas().fold([0.0; 3], |sum, area| [0, 1, 2].map(|k| sum[k] + area[k]));
-        if dot(normal, normal).sqrt() < FLAT * whole {
+        if norm(normal) < FLAT * whole {
             return Err(format!(
                 "a parabolic profile is one over a flat marker, which this one is not; {REMEDY}"
             ));
@@ -78,25 +79,8 @@ impl Parabola {
     }
 }
 
-fn dot(a: Point, b: Point) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-fn less(a: Point, b: Point) -> Point {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
-}
-
-fn cross(a: Point, b: Point) -> Point {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
-
-fn half(a: Point) -> Point {
-    a.map(|v| 0.5 * v)
-}
-
 fn unit(a: Point) -> Point {
-    let size = dot(a, a).sqrt();
-    a.map(|v| v / size)
+    a.map(|v| v / norm(a))
 }
 
 /// Two unit vectors across the unit vector `n`.

@@ -9,7 +9,7 @@ use crate::bc::{Motion, motion_at};
 use crate::config::{Time, TurbulenceConfig};
 use crate::grid::Grid;
 use crate::march::FlowError;
-use crate::mesh::Marker;
+use crate::mesh::{Marker, mean};
 use crate::turbulence::cells::{GridTurbulence, Model, TERMS};
 use crate::turbulence::hybrid::HybridForm;
 use crate::turbulence::hybrid::cells::HybridCells;
@@ -64,11 +64,12 @@ impl Turbulence {
                 Motion::NONE
             };
             let faces = m.triangles.iter().map(|face| &face[..]).chain(m.quads.iter().map(|face| &face[..]));
-            let middle = |face: &[u32]| -> [f64; 3] {
-                let sum = |d| face.iter().map(|&node| mesh.nodes[node as usize][d]).sum::<f64>();
-                std::array::from_fn(|d| sum(d) / face.len() as f64)
-            };
-            faces.map(|face| motion_at(motion, &middle(face))).collect()
+            faces
+                .map(|face| {
+                    let corners: Vec<_> = face.iter().map(|&node| mesh.nodes[node as usize]).collect();
+                    motion_at(motion, &mean(&corners))
+                })
+                .collect()
         };
         let velocities = mesh.markers.iter().flat_map(of_marker).collect();
         let form = HybridForm::of(turbulence)?;

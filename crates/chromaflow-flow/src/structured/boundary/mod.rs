@@ -6,8 +6,7 @@ pub(super) mod turned;
 use super::block::BlockState;
 use super::residual::Physics;
 use crate::bc::{
-    Condition, ConditionClass, Motion, adapted_pressure, condition_class, condition_flux_jacobian,
-    flux_slip_wall,
+    Condition, ConditionClass, adapted_pressure, condition_class, condition_flux_jacobian, flux_slip_wall,
 };
 use crate::equations::perfect_gas::{
     N, State, StateBlock, continued_flux, face_flow, ghost_states, pressure_on, wall_friction_block,
@@ -15,7 +14,7 @@ use crate::equations::perfect_gas::{
 };
 use crate::gas::Gas;
 use crate::grid::{GHOSTS, Grid, Side, Window};
-use crate::march::FlowError;
+use crate::march::{FlowError, slides};
 use crate::parallel;
 use crate::viscous::{flux_viscous, traction};
 use crate::wall_law::{WallLaw, law_ghosts};
@@ -125,11 +124,7 @@ impl PatchState {
     /// That a moving wall slides along itself.
     pub fn check_motion(&self, block: &BlockState) -> Result<(), FlowError> {
         let faces = self.faces.iter().map(|(cell, x)| (*x, self.view(block, block.cells.inside(*cell)).n));
-        let through = self.condition.motion.through(faces);
-        if through > Motion::MOST_THROUGH {
-            return Err(FlowError::MovingWall { marker: self.name.clone(), through });
-        }
-        Ok(())
+        slides(&self.name, self.condition.motion.through(faces))
     }
 
     /// Outward area of the face of the cell at `at`.

@@ -3,12 +3,12 @@
 use super::block::NodeBlock;
 use super::cells::STEP;
 use super::pointwise::{boundary_face_state, bounded_state, corner_gradient, corner_mean, face_flux};
-use crate::bc::{Condition, ConditionClass, ConditionKind, Motion, condition_class};
+use crate::bc::{Condition, ConditionClass, ConditionKind, condition_class};
 use crate::equations::perfect_gas::{N, State};
 use crate::flux::flux_change;
 use crate::gas::{Gas, Transport, conserved, primitive, temperature, viscosity};
 use crate::grid::{Grid, Side, Window};
-use crate::march::FlowError;
+use crate::march::{FlowError, slides};
 use crate::viscous::traction;
 use std::collections::BTreeMap;
 
@@ -45,11 +45,7 @@ impl NodePatch {
             });
         }
         let faces = self.faces(grid, block).map(|face| (face.middle, face.area));
-        let through = self.condition.motion.through(faces);
-        if through > Motion::MOST_THROUGH {
-            return Err(FlowError::MovingWall { marker: self.name.clone(), through });
-        }
-        Ok(())
+        slides(&self.name, self.condition.motion.through(faces))
     }
 
     pub(super) fn faces(&self, grid: &Grid, block: &NodeBlock) -> impl Iterator<Item = Face> {
